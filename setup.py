@@ -1,0 +1,57 @@
+"""Build of the compiled kernels. What is not about compiling stands in pyproject.toml.
+
+``CYZARR_BUILD`` chooses how: ``release`` (default) or ``debug`` (bounds, wraparound and
+initialised checks on, no optimisation).
+"""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+BUILD = os.environ.get("CYZARR_BUILD", "release")
+if BUILD not in ("release", "debug"):
+    raise SystemExit(f"CYZARR_BUILD must be 'release' or 'debug', found {BUILD!r}")
+CHECKED = BUILD == "debug"
+
+DIRECTIVES = {
+    "language_level": 3,
+    "binding": True,
+    "boundscheck": CHECKED,
+    "wraparound": False,
+    "initializedcheck": CHECKED,
+    "nonecheck": CHECKED,
+    "cdivision": not CHECKED,
+    "embedsignature": False,
+}
+FLAGS = ["-O0", "-g"] if CHECKED else ["-O3", "-g0"]
+
+
+def extensions() -> list[Extension]:
+    """One extension for each .pyx below src/cyzarr, named by its place."""
+    found = []
+    for path in sorted(Path("src/cyzarr").rglob("*.pyx")):
+        name = ".".join(path.relative_to("src").with_suffix("").parts)
+        found.append(
+            Extension(
+                name,
+                [path.as_posix()],
+                extra_compile_args=[*FLAGS, "-fvisibility=hidden", "-pthread"],
+                extra_link_args=["-pthread"],
+                libraries=["dl"],
+            )
+        )
+    return found
+
+
+setup(
+    ext_modules=cythonize(
+        extensions(),
+        compiler_directives=DIRECTIVES,
+        include_path=["src"],
+        build_dir=f"build/cython-{BUILD}",
+        nthreads=int(os.environ.get("CYZARR_BUILD_JOBS", "2")),
+        annotate=bool(os.environ.get("CYZARR_ANNOTATE")),
+    )
+)

@@ -1,0 +1,1 @@
+"""cyzarr: compiled kernels that make reading Zarr arrays fast."""
