@@ -7,6 +7,7 @@ initialised checks on, no optimisation).
 import os
 from pathlib import Path
 
+import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -39,6 +40,8 @@ def extensions() -> list[Extension]:
                 [path.as_posix()],
                 extra_compile_args=[*FLAGS, "-fvisibility=hidden", "-pthread"],
                 extra_link_args=["-pthread"],
+                include_dirs=[numpy.get_include()],
+                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
                 libraries=["dl"],
             )
         )

@@ -1,1 +1,34 @@
+"""Compiled kernels: they know nothing of zarr.
 
+    chunks ─► execute ─► decode ─► blocks, windows      a read: its plan, its tasks, its leaves
+                 │          ├────► shardindex, intersect
+                 ├► pool    ├────► decompress           the C decoders of installed libraries
+                 └► files   └────► program              a codec chain, compiled
+    status, types: what all of them share
+
+Each module has three layers: leaves that run without the GIL on pointers and sizes and check
+nothing; wrappers in the same module that check all that memory safety needs; and this package's
+public functions, which are those wrappers. `.pxd` files are installed, for `cimport`.
+"""
+
+from cyzarr.kernels.blocks import copy_block, fill_block, gather
+from cyzarr.kernels.chunks import ChunkRead, decode_shard, run_reads
+from cyzarr.kernels.intersect import AxisTable, intersections
+from cyzarr.kernels.program import Program
+from cyzarr.kernels.shardindex import decode_index
+from cyzarr.kernels.windows import block_window, block_windows
+
+__all__ = [
+    "AxisTable",
+    "ChunkRead",
+    "Program",
+    "block_window",
+    "block_windows",
+    "copy_block",
+    "decode_index",
+    "decode_shard",
+    "fill_block",
+    "gather",
+    "intersections",
+    "run_reads",
+]

@@ -1,0 +1,418 @@
+"""Reads of one stored chunk each, whose bytes the caller fetches.
+
+The plan without I/O: a ChunkRead says which index bytes it needs, then which data bytes, then
+takes buffers; run_reads decodes any number of them over the pool. A stored object at hand (bytes,
+a file) is the short way through the same.
+"""
+
+import operator
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from cyzarr.kernels.execute cimport (
+    ReadHolder,
+    read_free,
+    read_new,
+    read_raise,
+    read_split,
+    reads_run,
+)
+from cyzarr.kernels.program cimport NODE_BYTES, NODE_SHARD, Node
+from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
+from cyzarr.kernels.status cimport (
+    E_ENTRY,
+    E_INDEX_CHECKSUM,
+    E_INDEX_SHORT,
+    E_STORED_SIZE,
+    OK,
+    Failure,
+    failure_clear,
+    raise_failure,
+)
+from cyzarr.kernels.types cimport MAX_NDIM, Span
+from cyzarr.kernels.windows cimport Windows, find_windows
+
+cnp.import_array()
+
+cdef Py_ssize_t FAR = <Py_ssize_t> 1 << 62
+
+
+def span_numbers(axis, key, extent):
+    """(start, step, count) of an integer or slice within a chunk."""
+    if isinstance(key, slice):
+        along = range(*key.indices(extent))
+        return along.start, along.step, len(along)
+    at = operator.index(key)
+    if not -extent <= at < extent:
+        raise IndexError(f"axis {axis}: index {at} outside a chunk of {extent}")
+    return at % extent, 1, 1
+
+
+def index_array(axis, key, extent):
+    """A private contiguous intp copy of a 1-D index array within a chunk."""
+    key = np.asarray(key)
+    if key.ndim != 1 or (key.dtype.kind not in "iu" and key.size):
+        raise IndexError(f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}")
+    if key.size and (key.min() < -extent or key.max() >= extent):
+        raise IndexError(f"axis {axis}: positions from {key.min()} to {key.max()} in a chunk of {extent}")
+    key = np.array(key, dtype=np.intp, order="C")
+    key[key < 0] += extent
+    return key
+
+
+cdef class ChunkRead:
+    """What a selection picks from one stored chunk, into `out`.
+
+    Parameters
+    ----------
+    program : Program
+    selection : tuple, one entry per axis of the chunk
+        An integer, a slice (any step) or a 1-D integer array within the chunk. With `points`: arrays only,
+        all of one length, taken together.
+    out : writable ndarray of program.dtype
+        Its shape is the selection's, with the axes of integers dropped. Any strides. Written by run_reads;
+        after an error its content is unspecified.
+    key : str
+        Names the stored object in errors.
+    points : bool
+
+    Raises
+    ------
+    IndexError
+        A position lies outside the chunk.
+    ValueError, TypeError
+        `out` is read-only, or of another shape or dtype.
+    """
+
+    def __init__(self, Program program not None, selection, out, key="<chunk>", points=False):
+        cdef Span spans[MAX_NDIM]
+        cdef Py_ssize_t strides[MAX_NDIM]
+        cdef cnp.ndarray target
+        if self.read != NULL:
+            raise RuntimeError("a ChunkRead is made once")
+        self.program, self.key, self.points = program, key, points
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out must be an ndarray, found {type(out).__name__}")
+        if out.dtype != program.dtype:
+            raise TypeError(f"out must be of dtype {program.dtype}, found {out.dtype}")
+        if not out.flags.writeable:
+            raise ValueError("out is read-only")
+        if len(selection) != len(program.shape):
+            raise IndexError(f"the selection has {len(selection)} axes, the chunk {len(program.shape)}")
+        target = self.out = out
+        self._uses = []
+        shape = fill_spans_of(spans, selection, program.shape, points, self._uses)
+        if out.shape != shape:
+            raise ValueError(f"out must be of shape {shape}, found {out.shape}")
+        at = 0
+        memset(strides, 0, sizeof(strides))
+        for axis, entry in enumerate(selection):
+            if isinstance(entry, slice) or np.ndim(entry) == 1:
+                strides[axis] = target.strides[at]
+                at += 0 if points else 1
+        self.read = read_new(program, spans, points, <char*> cnp.PyArray_DATA(target), strides)
+        memset(&self.source, 0, sizeof(Source))
+        self.source.fd = -1
+        self.source.size = -1
+
+    def __dealloc__(self):
+        read_free(self.read)
+        free(self.segments)
+
+    @property
+    def whole(self):
+        """Whether the object must be fetched whole: a bytes-to-bytes codec stands around it."""
+        return self.program.root.n_filters > 0
+
+    @property
+    def index_request(self):
+        """("start" or "end", nbytes): where a shard's index lies and its length; None for anything else."""
+        cdef const Node* root = self.program.root
+        if root.kind != NODE_SHARD or root.n_filters:
+            return None
+        return ("start" if root.index.at_start else "end", root.index.nbytes)
+
+    @property
+    def stored_nbytes(self):
+        """The object's length where it is fixed, else None."""
+        return None if self.program.root.stored < 0 else self.program.root.stored
+
+    def chunk_requests(self):
+        """The bytes that an uncompressed chunk is asked for: [(offset, nbytes)], one range."""
+        cdef const Node* root = self.program.root
+        cdef Windows windows
+        cdef Span spans[MAX_NDIM]
+        cdef int axis
+        if root.kind != NODE_BYTES or root.n_filters:
+            raise ValueError("only an uncompressed chunk can be read in part without an index")
+        if self.points or self.read.n_tasks == 0:
+            return [(0, root.nbytes)]
+        for axis in range(root.ndim):
+            spans[axis] = self.read.outer[axis][0]
+        find_windows(root.ndim, spans, root.strides, root.axes, self.program.dtype.itemsize, root.nbytes, &windows)
+        return [(windows.first, windows.length)]
+
+    def inner_requests(self, index, size=None):
+        """The bytes of the touched inner chunks: [(offset, nbytes)], ascending, each once, none for absent ones.
+
+        Parameters
+        ----------
+        index : bytes
+            The encoded index, as index_request asks for it.
+        size : int, optional
+            The object's length where it is known.
+
+        Raises
+        ------
+        CorruptChunkError
+            The index is too short or corrupt, or an entry that the selection needs is wrong.
+        """
+        cdef const Node* root = self.program.root
+        cdef const char* raw
+        cdef Failure failure
+        cdef uint64_t offset, nbytes
+        cdef uint64_t limit = FAR if size is None else size
+        cdef bint absent
+        cdef int code
+        index = bytes(index)
+        raw = index
+        failure_clear(&failure)
+        failure.length, failure.expected, failure.found = len(index), root.index.nbytes, len(index)
+        if len(index) != root.index.nbytes or (size is not None and size < root.index.nbytes):
+            failure.code = E_INDEX_SHORT if len(index) <= root.index.nbytes else E_STORED_SIZE
+            raise_failure(&failure, self.key, None)
+        if index_verify(&root.index, raw) != OK:
+            failure.code = E_INDEX_CHECKSUM
+            raise_failure(&failure, self.key, None)
+        found = set()
+        for number in self.touched():
+            index_entry(&root.index, raw, number, &offset, &nbytes)
+            code = check_entry(offset, nbytes, limit, root.child.stored, &absent)
+            if code != OK:
+                failure.code, failure.offset, failure.length = code, <Py_ssize_t> offset, <Py_ssize_t> nbytes
+                failure.expected = <Py_ssize_t> limit if code == E_ENTRY else root.child.stored
+                failure.found = <Py_ssize_t> nbytes
+                raise_failure(&failure, self.key, self.position(number))
+            if not absent:
+                found.add((offset, nbytes))
+        return sorted(found)
+
+    def position(self, Py_ssize_t number):
+        """The grid position, in the array's axes, of the inner chunk with this number in the index."""
+        cdef const Node* root = self.program.root
+        return tuple((number // root.index.strides[axis]) % (root.shape[axis] // root.inner[axis])
+                     for axis in range(root.ndim))
+
+    def touched(self):
+        """The numbers, in the index, of the inner chunks that the selection touches."""
+        cdef const Node* root = self.program.root
+        cdef Py_ssize_t i, k
+        cdef int axis
+        numbers = np.zeros(1, dtype=np.intp)
+        if self.points:
+            numbers = np.zeros(self.read.outer[0][0].count, dtype=np.intp)
+            for axis in range(root.ndim):
+                numbers += (self._uses[axis] // root.inner[axis]) * root.index.strides[axis]
+            return np.unique(numbers).tolist()
+        if self.read.n_tasks == 0:
+            return []
+        for axis in range(root.ndim):
+            along = [self.read.inner[axis][i].chunk * root.index.strides[axis]
+                     for i in range(self.read.begin[axis][1])]
+            numbers = np.add.outer(numbers, np.array(along, dtype=np.intp)).ravel()
+        return numbers.tolist()
+
+    cdef int _set_source(self) except -1:
+        self.read.memory = &self.source
+        self.read.literal = True
+        return 0
+
+    def set_missing(self):
+        """There is no such object: its part of `out` becomes the fill value."""
+        self.source.size = -1
+        self._set_source()
+
+    def set_object(self, data):
+        """The whole stored object, as any contiguous buffer; it is held, not copied."""
+        view = np.frombuffer(data, dtype=np.uint8)
+        self._uses.append(view)
+        self.source.size = view.size
+        self.source.data = <const char*> cnp.PyArray_DATA(<cnp.ndarray> view)
+        self._set_source()
+
+    def set_file(self, bytes path not None):
+        """The stored object is a file; it is opened when the read runs."""
+        if b"\0" in path:
+            raise ValueError(f"path {path!r} holds a NUL byte")
+        self._uses.append(path)
+        self.read.prefix = path
+        self.read.prefix_nbytes = len(path)
+        self.read.literal = True
+        self.read.memory = NULL
+
+    def set_parts(self, parts, size=None, index=None):
+        """The fetched bytes: parts [(offset, buffer)], the index apart where there is one.
+
+        `size` is the object's length where it is known; else the object is taken to end with what was fetched.
+        """
+        cdef const Node* root = self.program.root
+        held = sorted(((offset, np.frombuffer(data, dtype=np.uint8)) for offset, data in parts if len(data)),
+                      key=lambda part: part[0])
+        end = max([offset + view.size for offset, view in held], default=0)
+        if index is not None:
+            at_end = (end + root.index.nbytes if size is None else size) - root.index.nbytes
+            held = merged_parts(held, 0 if root.index.at_start else at_end, np.frombuffer(index, dtype=np.uint8))
+            end = max(end, max(offset + view.size for offset, view in held))
+        free(self.segments)
+        self.segments = <Segment*> calloc(max(len(held), 1), sizeof(Segment))
+        if self.segments == NULL:
+            raise MemoryError
+        for i, (offset, view) in enumerate(held):
+            self.segments[i].offset = offset
+            self.segments[i].nbytes = view.size
+            self.segments[i].data = <const char*> cnp.PyArray_DATA(<cnp.ndarray> view)
+        self._uses.append(held)
+        self.source.size = end if size is None else size
+        self.source.segments = self.segments
+        self.source.n_segments = len(held)
+        self._set_source()
+
+
+def merged_parts(held, offset, index):
+    """The parts with the index among them, so that each byte is found in the part that starts last before it."""
+    cut = []
+    for start, view in held:
+        stop = start + view.size
+        if stop <= offset or start >= offset + index.size:
+            cut.append((start, view))
+        else:
+            # A chunk that reaches into the index is legal to a reader: both stand in one part.
+            low, high = min(start, offset), max(stop, offset + index.size)
+            joined = np.empty(high - low, dtype=np.uint8)
+            joined[offset - low:offset - low + index.size] = index
+            joined[start - low:stop - low] = view
+            cut.append((low, joined))
+    cut.append((offset, index))
+    # Of parts that start together the longest stands last, where it is found.
+    return sorted(cut, key=lambda part: (part[0], part[1].size))
+
+
+cdef tuple fill_spans_of(Span* spans, selection, shape, bint points, list uses):
+    """Set one span per axis; returns the shape of what is picked. `uses` keeps the arrays."""
+    cdef cnp.ndarray index, place
+    picked = []
+    for axis, (key, extent) in enumerate(zip(selection, shape)):
+        memset(&spans[axis], 0, sizeof(Span))
+        if isinstance(key, slice) or np.ndim(key) == 0:
+            if points:
+                raise IndexError(f"axis {axis}: points are arrays, found {key!r}")
+            spans[axis].start, spans[axis].step, spans[axis].count = span_numbers(axis, key, extent)
+            if isinstance(key, slice):
+                picked.append(spans[axis].count)
+            continue
+        index = index_array(axis, key, extent)
+        uses.append(index)
+        spans[axis].count = index.size
+        spans[axis].index = <const Py_ssize_t*> cnp.PyArray_DATA(index)
+        picked.append(index.size)
+    if points and len(set(picked)) != 1:
+        raise IndexError(f"points need one array per axis, all of one length; found lengths {picked}")
+    place = np.arange(max(picked, default=0), dtype=np.intp)
+    uses.append(place)
+    for axis in range(len(shape)):
+        if spans[axis].index != NULL:
+            spans[axis].place = <const Py_ssize_t*> cnp.PyArray_DATA(place)
+    return tuple(picked[:1]) if points else tuple(picked)
+
+
+def run_reads(reads, threads=1):
+    """Decode reads whose bytes are at hand, over the calling thread and the pool.
+
+    Parameters
+    ----------
+    reads : sequence of ChunkRead
+        Each with its object set; their outputs must not overlap.
+    threads : int
+        How many may work, this one included.
+
+    Returns
+    -------
+    dict
+        Counts: requests, bytes_read, bytes_needed, chunks_decoded, chunks_missing, inner_missing.
+
+    Raises
+    ------
+    CorruptChunkError, OSError, MemoryError
+        Of the first read that failed. What the outputs hold is then unspecified.
+
+    Notes
+    -----
+    Releases the GIL while it works. Ctrl-C raises KeyboardInterrupt within a tenth of a second.
+    """
+    cdef Py_ssize_t i, n = 0
+    cdef ChunkRead one
+    cdef Read** group
+    reads = [read for read in reads if (<ChunkRead?> read).read.n_tasks > 0]
+    group = <Read**> calloc(max(len(reads), 1), sizeof(void*))
+    if group == NULL:
+        raise MemoryError
+    try:
+        for one in reads:
+            if one.read.memory == NULL and one.read.prefix == NULL:
+                raise ValueError(f"the bytes of {one.key!r} were not set")
+            if len(reads) < 2 * threads and one.read.parts == 1:
+                read_split(one.read, threads)
+            group[n] = one.read
+            n += 1
+        if n and reads_run(group, n, threads, reads) != OK:
+            for i in range(n):
+                read_raise(group[i], (<ChunkRead> reads[i]).key)
+            raise MemoryError("a read was given up")
+        if n == 0:
+            return dict.fromkeys(("requests", "bytes_read", "bytes_needed", "chunks_decoded", "chunks_missing",
+                                  "inner_missing"), 0)
+        return group[0].stats
+    finally:
+        free(group)
+
+
+def decode_shard(data, Program spec not None, selection, out):
+    """Decode what a selection picks from a stored chunk's bytes, into `out`.
+
+    Parameters
+    ----------
+    data : contiguous buffer
+        The whole stored object: a shard, or any chunk that `spec` describes.
+    spec : Program
+    selection : tuple, one entry per axis of the chunk
+        An integer, a slice (any step) or a 1-D integer array.
+    out : writable ndarray of spec.dtype
+        Of the selection's shape, integers' axes dropped; any strides. Wholly written.
+
+    Returns
+    -------
+    ndarray
+        `out`.
+
+    Raises
+    ------
+    CorruptChunkError
+        The bytes are not what `spec` says: names the inner chunk, offset and length.
+    IndexError, ValueError, TypeError
+        The selection or `out` does not fit.
+
+    Notes
+    -----
+    Only the touched inner chunks are decoded. Releases the GIL. `data` may change meanwhile: what comes out
+    is then unspecified, but nothing is read or written outside the buffers.
+    """
+    read = ChunkRead(spec, selection, out, "<bytes>")
+    # A buffer that doesn't let itself be viewed as bytes says so here.
+    read.set_object(memoryview(data).cast("B") if not isinstance(data, np.ndarray) else data.reshape(-1).view(np.uint8))
+    run_reads([read])
+    return out

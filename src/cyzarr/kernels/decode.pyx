@@ -1,0 +1,734 @@
+"""Decode the part of a chunk that a selection picks, straight into the output.
+
+One recursion serves files, memory and fetched segments, plain chunks and shards to any depth:
+
+    decode_region: undo the bytes-to-bytes codecs, if any, then
+        a leaf:  read the windows it needs and place them      (place_leaf)
+        a shard: read its index, then decode_region for each touched inner chunk  (decode_shard)
+
+Nothing here holds the GIL, but for a codec that has no native decoder.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_Occurred
+from cpython.ref cimport Py_INCREF, PyObject
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from cyzarr.kernels.blocks cimport fill_points, fill_spans, place_points, place_spans
+from cyzarr.kernels.decompress cimport (
+    DECODE_BLOSC,
+    DECODE_CRC32C,
+    check_crc32c,
+    context_free,
+    context_init,
+    decode_exact,
+    decode_grow,
+    decoder_native,
+)
+from cyzarr.kernels.files cimport object_read
+from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
+from cyzarr.kernels.program cimport NODE_BYTES, Filter, Node
+from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
+from cyzarr.kernels.status cimport (
+    E_CHECKSUM,
+    E_ENTRY,
+    E_INDEX_SHORT,
+    E_LIMIT,
+    E_NOMEM,
+    E_PYTHON,
+    E_SEGMENT,
+    E_SHORT,
+    E_SIZE,
+    E_STORED_SIZE,
+    OK,
+    failure_clear,
+)
+from cyzarr.kernels.windows cimport Windows, find_windows
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef struct pthread_mutex_t:
+        pass
+    int pthread_mutex_init(pthread_mutex_t*, void*)
+    int pthread_mutex_lock(pthread_mutex_t*)
+    int pthread_mutex_unlock(pthread_mutex_t*)
+
+cdef enum:
+    STORED = 0
+    INDEX = 1
+    DECODED = 2
+    # On a local file a gap is read over while that costs less than another call (measured: 4 KiB).
+    LOCAL_GAP = 4096
+    # Points nearer to each other than this, on average, are read as one range.
+    POINT_GAP = 16384
+    # A worker at rest keeps no scratch beyond this.
+    KEPT_SCRATCH = 1 << 25
+
+
+# --- workers
+
+cdef Worker* idle_workers = NULL
+cdef pthread_mutex_t idle_lock
+pthread_mutex_init(&idle_lock, NULL)
+
+
+cdef Worker* worker_acquire() noexcept nogil:
+    """An idle worker, or a new one; NULL where memory ran out."""
+    cdef Worker* worker
+    global idle_workers
+    pthread_mutex_lock(&idle_lock)
+    worker = idle_workers
+    if worker != NULL:
+        idle_workers = worker.next
+    pthread_mutex_unlock(&idle_lock)
+    if worker == NULL:
+        worker = <Worker*> calloc(1, sizeof(Worker))
+        if worker == NULL:
+            return NULL
+        context_init(&worker.context)
+    memset(&worker.stats, 0, sizeof(Stats))
+    failure_clear(&worker.failure)
+    return worker
+
+
+cdef void worker_release(Worker* worker) noexcept nogil:
+    cdef int i
+    global idle_workers
+    for i in range(3 * (MAX_DEPTH + 1)):
+        trim(&worker.buffers[i])
+    trim(&worker.spare[0])
+    trim(&worker.spare[1])
+    pthread_mutex_lock(&idle_lock)
+    worker.next = idle_workers
+    idle_workers = worker
+    pthread_mutex_unlock(&idle_lock)
+
+
+cdef void trim(Buffer* buffer) noexcept nogil:
+    if buffer.capacity > KEPT_SCRATCH:
+        free(buffer.data)
+        buffer.data = NULL
+        buffer.capacity = 0
+
+
+cdef int reserve(Buffer* buffer, Py_ssize_t nbytes) noexcept nogil:
+    """Room for nbytes; what the buffer held is lost."""
+    if nbytes <= buffer.capacity and buffer.data != NULL:
+        return OK
+    free(buffer.data)
+    buffer.data = <char*> malloc(max(nbytes, 64))
+    buffer.capacity = 0 if buffer.data == NULL else max(nbytes, 64)
+    return E_NOMEM if buffer.data == NULL else OK
+
+
+def before_fork():
+    """Hold the list of idle workers while the process forks, so that the child finds it whole."""
+    pthread_mutex_lock(&idle_lock)
+
+
+def after_fork_in_parent():
+    pthread_mutex_unlock(&idle_lock)
+
+
+def after_fork_in_child():
+    pthread_mutex_init(&idle_lock, NULL)
+
+
+# --- bytes
+
+cdef int fail(Worker* worker, int code, Py_ssize_t offset, Py_ssize_t length, Py_ssize_t expected,
+              Py_ssize_t found) noexcept nogil:
+    worker.failure.code = code
+    worker.failure.offset = offset
+    worker.failure.length = length
+    worker.failure.expected = expected
+    worker.failure.found = found
+    return code
+
+
+cdef int fetch(Worker* worker, const Target* target, const Source* source, Py_ssize_t offset,
+               Py_ssize_t nbytes, char* dst) noexcept nogil:
+    """Read exactly nbytes at offset of an open file into dst."""
+    cdef Py_ssize_t got = 0
+    cdef int code
+    worker.stats.requests += 1
+    code = object_read(source.fd, dst, nbytes, offset, target.nowait, &got, &worker.failure.os_errno)
+    worker.stats.bytes_read += got
+    if code != OK:
+        return fail(worker, code, offset, nbytes, nbytes, got)
+    return OK
+
+
+cdef const Segment* find_segment(const Source* source, Py_ssize_t offset, Py_ssize_t nbytes) noexcept nogil:
+    """The segment that holds the range, or NULL."""
+    cdef Py_ssize_t low = 0, high = source.n_segments, middle
+    cdef const Segment* found
+    while low < high:
+        middle = (low + high) // 2
+        if source.segments[middle].offset <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0:
+        return NULL
+    found = &source.segments[low - 1]
+    if nbytes > found.nbytes or offset - found.offset > found.nbytes - nbytes:
+        return NULL
+    return found
+
+
+cdef int look(Worker* worker, const Target* target, const Source* source, Py_ssize_t offset,
+              Py_ssize_t nbytes, Buffer* buffer, const char** data) noexcept nogil:
+    """Make the range readable at data[0]: in place where it is in memory, else read into buffer."""
+    cdef const Segment* segment
+    cdef int code
+    if offset < 0 or nbytes < 0 or offset > source.size or nbytes > source.size - offset:
+        return fail(worker, E_SHORT, offset, nbytes, nbytes, max(source.size - offset, 0))
+    if source.fd >= 0:
+        code = reserve(buffer, nbytes)
+        if code != OK:
+            return fail(worker, code, offset, nbytes, 0, 0)
+        data[0] = buffer.data
+        return fetch(worker, target, source, offset, nbytes, buffer.data)
+    if source.data != NULL:
+        data[0] = source.data + offset
+        worker.stats.bytes_read += nbytes
+        return OK
+    segment = find_segment(source, offset, nbytes)
+    if segment == NULL:
+        return fail(worker, E_SEGMENT, offset, nbytes, nbytes, 0)
+    data[0] = segment.data + (offset - segment.offset)
+    return OK
+
+
+# --- bytes-to-bytes codecs
+
+cdef int call_codec(Worker* worker, const Target* target, void* codec, const char* src, Py_ssize_t nbytes,
+                    Buffer* buffer, Py_ssize_t* found) noexcept with gil:
+    """Decode by a codec's Python twin; the result is copied to buffer."""
+    cdef const unsigned char[::1] view
+    cdef PyObject* raised
+    try:
+        given = PyBytes_FromStringAndSize(src, nbytes)
+        result = (<object> codec).decode(given)
+        view = memoryview(result).cast("B")
+        found[0] = view.shape[0]
+        if reserve(buffer, found[0]) != OK:
+            raise MemoryError(f"no memory for {found[0]} bytes")
+        if found[0]:
+            memcpy(buffer.data, &view[0], found[0])
+        return OK
+    except BaseException as error:
+        if target.error != NULL and target.error[0] == NULL:
+            Py_INCREF(error)
+            target.error[0] = <void*> error
+        return E_PYTHON
+
+
+cdef int undo_last(Worker* worker, const Target* target, const Node* node, const Filter* filter,
+                   const char* src, Py_ssize_t nbytes, char* direct, Buffer* buffer,
+                   const char** data) noexcept nogil:
+    """Undo the first filter of a leaf: the decoded length is known, and must come out.
+
+    Decodes to `direct` if that is not NULL, else to buffer; data[0] tells where the bytes are.
+    """
+    cdef Py_ssize_t found = -1
+    cdef int code
+    cdef char* dst = direct
+    worker.failure.decoder = filter.decoder
+    if not decoder_native(filter.decoder):
+        code = call_codec(worker, target, filter.codec, src, nbytes, buffer, &found)
+        data[0] = buffer.data
+        if code == OK and found != node.nbytes:
+            code = E_SIZE
+        worker.failure.expected = node.nbytes
+        worker.failure.found = found
+        return code
+    if dst == NULL:
+        code = reserve(buffer, node.nbytes)
+        if code != OK:
+            return code
+        dst = buffer.data
+    data[0] = dst
+    code = decode_exact(filter.decoder, &worker.context, src, nbytes, dst, node.nbytes, &found)
+    worker.failure.expected = node.nbytes
+    worker.failure.found = found
+    return code
+
+
+cdef int undo_between(Worker* worker, const Target* target, const Node* node, const Filter* filter,
+                      const char* src, Py_ssize_t nbytes, Buffer* buffer, Py_ssize_t* found) noexcept nogil:
+    """Undo a filter whose decoded length only the data knows."""
+    cdef int code
+    worker.failure.decoder = filter.decoder
+    if not decoder_native(filter.decoder):
+        return call_codec(worker, target, filter.codec, src, nbytes, buffer, found)
+    code = decode_grow(filter.decoder, &worker.context, src, nbytes, &buffer.data, &buffer.capacity, found, node.limit)
+    worker.failure.expected = node.limit
+    worker.failure.found = found[0]
+    return code
+
+
+cdef int undo_filters(Worker* worker, const Target* target, const Node* node, const char* stored,
+                      Py_ssize_t nbytes, char* direct, Buffer* decoded, const char** data,
+                      Py_ssize_t* length) noexcept nogil:
+    """Undo all of a node's bytes-to-bytes codecs, last first."""
+    cdef int i = node.n_filters - 1
+    cdef int turn = 0
+    cdef int code
+    cdef Buffer* buffer
+    data[0] = stored
+    length[0] = nbytes
+    while i >= 0:
+        if node.filters[i].decoder == DECODE_CRC32C:
+            if check_crc32c(data[0], length[0]) != OK:
+                worker.failure.decoder = DECODE_CRC32C
+                return E_CHECKSUM
+            length[0] -= 4
+        elif i == 0 and node.kind == NODE_BYTES:
+            code = undo_last(worker, target, node, &node.filters[i], data[0], length[0], direct, decoded, data)
+            length[0] = node.nbytes
+            if code != OK:
+                return code
+        else:
+            # The last stage's bytes must outlive the node; the others take turns in scratch.
+            buffer = decoded if i == 0 else &worker.spare[turn]
+            turn = 1 - turn
+            code = undo_between(worker, target, node, &node.filters[i], data[0], length[0], buffer, length)
+            if code != OK:
+                return code
+            data[0] = buffer.data
+        i -= 1
+    return OK
+
+
+# --- leaves
+
+cdef char* whole_place(const Target* target, const Node* node, const Span* spans) noexcept nogil:
+    """Where the whole chunk lies in the output as it is laid out decoded, or NULL where it doesn't."""
+    cdef char* place = target.out
+    cdef int axis
+    if target.points or target.items.n_swaps:
+        return NULL
+    for axis in range(node.ndim):
+        if spans[axis].index != NULL or spans[axis].start != 0 or spans[axis].count != node.shape[axis]:
+            return NULL
+        if node.shape[axis] > 1 and (spans[axis].step != 1 or target.strides[axis] != node.strides[axis]):
+            return NULL
+        place += spans[axis].out * target.strides[axis]
+    return place
+
+
+cdef void place(const Target* target, const Node* node, const Span* spans, const char* data) noexcept nogil:
+    if target.points:
+        place_points(target.items, node.ndim, spans, data, node.strides, target.out, target.strides[0])
+    else:
+        place_spans(target.items, node.ndim, spans, data, node.strides, target.out, target.strides)
+
+
+cdef void fill_target(const Target* target, const Span* spans) noexcept nogil:
+    if target.points:
+        fill_points(target.items.itemsize, target.fill, spans, target.out, target.strides[0])
+    else:
+        fill_spans(target.items.itemsize, target.fill, target.ndim, spans, target.out, target.strides)
+
+
+cdef char* dense_place(const Target* target, const Node* node, const Span* spans, const Windows* windows) noexcept nogil:
+    """Where one window lies in the output byte for byte as in the chunk, or NULL where it doesn't."""
+    cdef char* to = target.out
+    cdef int at, axis
+    if target.items.n_swaps or windows.needed != windows.ranges * windows.length:
+        return NULL
+    for at in range(node.ndim):
+        axis = node.axes[at]
+        if spans[axis].index != NULL:
+            return NULL
+        to += spans[axis].out * target.strides[axis]
+        if at >= windows.outer and spans[axis].count > 1 and (
+                spans[axis].step != 1 or target.strides[axis] != node.strides[axis]):
+            return NULL
+    return to
+
+
+cdef int read_window(Worker* worker, const Target* target, const Node* node, const Source* source,
+                     Py_ssize_t offset, const Span* spans, const Windows* windows, char* direct) noexcept nogil:
+    """Read one window at windows.first and place it."""
+    cdef Buffer* buffer = &worker.buffers[DECODED]
+    cdef int code
+    if direct != NULL:
+        return fetch(worker, target, source, offset + windows.first, windows.length, direct)
+    code = reserve(buffer, windows.length)
+    if code != OK:
+        return fail(worker, code, offset, windows.length, 0, 0)
+    code = fetch(worker, target, source, offset + windows.first, windows.length, buffer.data)
+    if code == OK:
+        place_spans(target.items, node.ndim, spans, buffer.data - windows.first, node.strides,
+                    target.out, target.strides)
+    return code
+
+
+cdef int read_windows(Worker* worker, const Target* target, const Node* node, const Source* source,
+                      Py_ssize_t offset, const Span* spans) noexcept nogil:
+    """Read from a file what spans pick from an uncompressed chunk: one read per window."""
+    cdef Windows windows
+    cdef Span one[MAX_NDIM]
+    cdef Py_ssize_t at[MAX_NDIM]
+    cdef Py_ssize_t base, position
+    cdef char* direct
+    cdef int i, axis, code
+    find_windows(node.ndim, spans, node.strides, node.axes, target.items.itemsize, LOCAL_GAP, &windows)
+    worker.stats.bytes_needed += windows.needed
+    if windows.outer == 0:
+        return read_window(worker, target, node, source, offset, spans, &windows,
+                           dense_place(target, node, spans, &windows))
+    memcpy(one, spans, node.ndim * sizeof(Span))
+    base = windows.first
+    for i in range(windows.outer):
+        at[i] = 0
+        axis = node.axes[i]
+        base -= first_of(&spans[axis]) * node.strides[axis]
+    while True:
+        windows.first = base
+        for i in range(windows.outer):
+            axis = node.axes[i]
+            pick_one(&spans[axis], at[i], &one[axis])
+            windows.first += one[axis].start * node.strides[axis]
+        direct = dense_place(target, node, one, &windows)
+        code = read_window(worker, target, node, source, offset, one, &windows, direct)
+        if code != OK:
+            return code
+        i = windows.outer - 1
+        while i >= 0:
+            at[i] += 1
+            if at[i] < spans[node.axes[i]].count:
+                break
+            at[i] = 0
+            i -= 1
+        if i < 0:
+            return OK
+
+
+cdef Py_ssize_t first_of(const Span* span) noexcept nogil:
+    """The least position that a span touches."""
+    cdef Py_ssize_t i, least
+    if span.index == NULL:
+        return min(span.start, span.start + (span.count - 1) * span.step)
+    least = span.index[0]
+    for i in range(1, span.count):
+        least = min(least, span.index[i])
+    return least
+
+
+cdef void pick_one(const Span* span, Py_ssize_t k, Span* one) noexcept nogil:
+    """The k-th position of a span, alone."""
+    one.chunk = span.chunk
+    one.step = 1
+    one.count = 1
+    one.index = NULL
+    one.place = NULL
+    if span.index == NULL:
+        one.start = span.start + k * span.step
+        one.out = span.out + k
+    else:
+        one.start = span.index[k]
+        one.out = span.place[k]
+
+
+cdef int read_points(Worker* worker, const Target* target, const Node* node, const Source* source,
+                     Py_ssize_t offset, const Span* spans) noexcept nogil:
+    """Read from a file the points of an uncompressed chunk: as one range where they lie close, else one by one."""
+    cdef Py_ssize_t k, at, first = node.nbytes, last = 0
+    cdef Py_ssize_t itemsize = target.items.itemsize
+    cdef Py_ssize_t n = spans[0].count
+    cdef Buffer* buffer = &worker.buffers[DECODED]
+    cdef Target one = target[0]
+    cdef Span alone[MAX_NDIM]
+    cdef int axis, code
+    for k in range(n):
+        at = 0
+        for axis in range(node.ndim):
+            at += spans[axis].index[k] * node.strides[axis]
+        first = min(first, at)
+        last = max(last, at)
+    worker.stats.bytes_needed += n * itemsize
+    if (last - first) // POINT_GAP <= n:
+        code = reserve(buffer, last - first + itemsize)
+        if code != OK:
+            return fail(worker, code, offset, last - first + itemsize, 0, 0)
+        code = fetch(worker, target, source, offset + first, last - first + itemsize, buffer.data)
+        if code == OK:
+            place(target, node, spans, buffer.data - first)
+        return code
+    code = reserve(buffer, itemsize)
+    for k in range(n):
+        at = 0
+        for axis in range(node.ndim):
+            alone[axis] = spans[axis]
+            alone[axis].count = 1
+            alone[axis].index = spans[axis].index + k
+            alone[axis].place = spans[axis].place + k
+            at += spans[axis].index[k] * node.strides[axis]
+        if code == OK:
+            code = fetch(worker, target, source, offset + at, itemsize, buffer.data)
+        if code != OK:
+            return code
+        place(&one, node, alone, buffer.data - at)
+    return OK
+
+
+cdef int place_leaf(Worker* worker, const Target* target, const Node* node, const Source* source,
+                    Py_ssize_t offset, Py_ssize_t nbytes, const Span* spans) noexcept nogil:
+    """Place from an uncompressed chunk."""
+    cdef const char* data = NULL
+    cdef int code
+    if nbytes != node.nbytes:
+        return fail(worker, E_STORED_SIZE, offset, nbytes, node.nbytes, nbytes)
+    if source.fd >= 0:
+        if target.points:
+            return read_points(worker, target, node, source, offset, spans)
+        return read_windows(worker, target, node, source, offset, spans)
+    if source.data == NULL and not target.points:
+        return place_segments(worker, target, node, source, offset, spans)
+    code = look(worker, target, source, offset, nbytes, NULL, &data)
+    if code == OK:
+        worker.stats.bytes_needed += nbytes
+        place(target, node, spans, data)
+    return code
+
+
+cdef int place_segments(Worker* worker, const Target* target, const Node* node, const Source* source,
+                        Py_ssize_t offset, const Span* spans) noexcept nogil:
+    """Place from the one fetched segment that holds all that spans pick."""
+    cdef Windows windows
+    cdef const char* data = NULL
+    cdef int code
+    find_windows(node.ndim, spans, node.strides, node.axes, target.items.itemsize, node.nbytes, &windows)
+    code = look(worker, target, source, offset + windows.first, windows.length, NULL, &data)
+    if code == OK:
+        worker.stats.bytes_needed += windows.needed
+        place(target, node, spans, data - windows.first)
+    return code
+
+
+# --- the recursion
+
+cdef int decode_region(Worker* worker, const Target* target, const Node* node, const Source* source,
+                       Py_ssize_t offset, Py_ssize_t nbytes, const Span* spans, int depth) noexcept nogil:
+    cdef Source undone
+    cdef const char* data = NULL
+    cdef char* direct = NULL
+    cdef Py_ssize_t length = 0
+    cdef int code
+    cdef Buffer* buffers = &worker.buffers[3 * depth]
+    if node.kind == NODE_BYTES:
+        worker.stats.chunks_decoded += 1
+    if node.stored >= 0 and nbytes != node.stored:
+        return fail(worker, E_STORED_SIZE, offset, nbytes, node.stored, nbytes)
+    if node.n_filters == 0:
+        if node.kind == NODE_BYTES:
+            return place_leaf(worker, target, node, source, offset, nbytes, spans)
+        return decode_shard(worker, target, node, source, offset, nbytes, spans, depth)
+    code = look(worker, target, source, offset, nbytes, &buffers[STORED], &data)
+    if code != OK:
+        return code
+    worker.stats.bytes_needed += nbytes
+    if source.fd < 0 and holds_container(node):
+        # Memory can change under a decoder that reads its header twice.
+        code = reserve(&buffers[STORED], nbytes)
+        if code != OK:
+            return fail(worker, code, offset, nbytes, 0, 0)
+        memcpy(buffers[STORED].data, data, nbytes)
+        data = buffers[STORED].data
+    if node.kind == NODE_BYTES:
+        direct = whole_place(target, node, spans)
+    code = undo_filters(worker, target, node, data, nbytes, direct, &buffers[DECODED], &data, &length)
+    if code != OK:
+        return fail(worker, code, offset, nbytes, worker.failure.expected, worker.failure.found)
+    if node.kind == NODE_BYTES:
+        if length != node.nbytes:
+            return fail(worker, E_STORED_SIZE, offset, nbytes, node.nbytes, length)
+        if direct == NULL or data != direct:
+            place(target, node, spans, data)
+        return OK
+    undone.fd = -1
+    undone.size = length
+    undone.data = data
+    undone.segments = NULL
+    undone.n_segments = 0
+    return decode_shard(worker, target, node, &undone, 0, length, spans, depth)
+
+
+cdef bint holds_container(const Node* node) noexcept nogil:
+    cdef int i
+    for i in range(node.n_filters):
+        if node.filters[i].decoder == DECODE_BLOSC:
+            return True
+    return False
+
+
+cdef int load_index(Worker* worker, const Target* target, const Node* node, const Source* source,
+                    Py_ssize_t offset, Py_ssize_t nbytes, Buffer* buffer) noexcept nogil:
+    cdef const char* data = NULL
+    cdef Py_ssize_t at
+    cdef int code
+    if nbytes < node.index.nbytes:
+        return fail(worker, E_INDEX_SHORT, offset, nbytes, node.index.nbytes, nbytes)
+    at = offset if node.index.at_start else offset + nbytes - node.index.nbytes
+    code = look(worker, target, source, at, node.index.nbytes, buffer, &data)
+    if code != OK:
+        return code
+    worker.stats.bytes_needed += node.index.nbytes
+    if data != buffer.data:
+        # Copied before it is checked: memory can change under us.
+        code = reserve(buffer, node.index.nbytes)
+        if code != OK:
+            return fail(worker, code, at, node.index.nbytes, 0, 0)
+        memcpy(buffer.data, data, node.index.nbytes)
+    code = index_verify(&node.index, buffer.data)
+    if code != OK:
+        return fail(worker, code, at, node.index.nbytes, 0, 0)
+    return OK
+
+
+cdef int decode_inner(Worker* worker, const Target* target, const Node* node, const Source* source,
+                      Py_ssize_t offset, Py_ssize_t nbytes, const char* raw, Py_ssize_t number,
+                      const Span* spans, int depth) noexcept nogil:
+    cdef uint64_t at = 0, length = 0
+    cdef bint absent = False
+    cdef int code
+    index_entry(&node.index, raw, number, &at, &length)
+    code = check_entry(at, length, nbytes, node.child.stored, &absent)
+    if absent:
+        worker.stats.inner_missing += 1
+        fill_target(target, spans)
+        return OK
+    if code != OK:
+        code = fail(worker, code, <Py_ssize_t> at, <Py_ssize_t> length,
+                    nbytes if code == E_ENTRY else node.child.stored, <Py_ssize_t> length)
+    else:
+        code = decode_region(worker, target, node.child, source, offset + <Py_ssize_t> at,
+                             <Py_ssize_t> length, spans, depth + 1)
+    if code != OK:
+        worker.failure.depth = max(worker.failure.depth, depth + 1)
+        worker.failure.inner[depth] = number
+    return code
+
+
+cdef int decode_shard(Worker* worker, const Target* target, const Node* node, const Source* source,
+                      Py_ssize_t offset, Py_ssize_t nbytes, const Span* spans, int depth) noexcept nogil:
+    """Decode every inner chunk that spans touch."""
+    cdef Buffer* index = &worker.buffers[3 * depth + INDEX]
+    cdef int code = load_index(worker, target, node, source, offset, nbytes, index)
+    if code != OK:
+        return code
+    if target.points:
+        return decode_points(worker, target, node, source, offset, nbytes, index.data, spans, depth)
+    return decode_product(worker, target, node, source, offset, nbytes, index.data, spans, depth)
+
+
+cdef int decode_product(Worker* worker, const Target* target, const Node* node, const Source* source,
+                        Py_ssize_t offset, Py_ssize_t nbytes, const char* raw, const Span* spans,
+                        int depth) noexcept nogil:
+    """Walk the product of the axes' tables."""
+    cdef Span* tables[MAX_NDIM]
+    cdef Py_ssize_t counts[MAX_NDIM]
+    cdef Py_ssize_t at[MAX_NDIM]
+    cdef Span inner[MAX_NDIM]
+    cdef Py_ssize_t number
+    cdef int axis
+    cdef int code = cut_axes(&worker.tables[depth], node, spans, tables, counts)
+    if code != OK:
+        return fail(worker, code, offset, nbytes, 0, 0)
+    for axis in range(node.ndim):
+        at[axis] = 0
+        if counts[axis] == 0:
+            return OK
+    while True:
+        number = 0
+        for axis in range(node.ndim):
+            inner[axis] = tables[axis][at[axis]]
+            number += inner[axis].chunk * node.index.strides[axis]
+        code = decode_inner(worker, target, node, source, offset, nbytes, raw, number, inner, depth)
+        if code != OK:
+            return code
+        axis = node.ndim - 1
+        while axis >= 0:
+            at[axis] += 1
+            if at[axis] < counts[axis]:
+                break
+            at[axis] = 0
+            axis -= 1
+        if axis < 0:
+            return OK
+
+
+cdef int cut_axes(Buffer* buffer, const Node* node, const Span* spans, Span** tables, Py_ssize_t* counts) noexcept nogil:
+    """Cut every axis into its table of touched inner chunks, all in one buffer."""
+    cdef Py_ssize_t room = 0, n
+    cdef int axis
+    cdef char* free_
+    cdef Py_ssize_t* numbers
+    for axis in range(node.ndim):
+        n = touched_bound(&spans[axis], node.inner[axis])
+        room += n * sizeof(Span)
+        if spans[axis].index != NULL:
+            room += 3 * n * sizeof(Py_ssize_t)
+    if reserve(buffer, room) != OK:
+        return E_NOMEM
+    free_ = buffer.data
+    for axis in range(node.ndim):
+        n = touched_bound(&spans[axis], node.inner[axis])
+        tables[axis] = <Span*> free_
+        free_ += n * sizeof(Span)
+        if spans[axis].index == NULL:
+            counts[axis] = cut_affine(&spans[axis], node.inner[axis], tables[axis])
+            continue
+        numbers = <Py_ssize_t*> free_
+        free_ += 3 * n * sizeof(Py_ssize_t)
+        counts[axis] = cut_indexed(&spans[axis], node.inner[axis], tables[axis], numbers, numbers + n, numbers + 2 * n)
+        if counts[axis] < 0:
+            return E_NOMEM
+    return OK
+
+
+cdef int decode_points(Worker* worker, const Target* target, const Node* node, const Source* source,
+                       Py_ssize_t offset, Py_ssize_t nbytes, const char* raw, const Span* spans,
+                       int depth) noexcept nogil:
+    """Bucket points by inner chunk, then decode each touched inner chunk once."""
+    cdef Py_ssize_t n = spans[0].count
+    cdef Py_ssize_t k, stop
+    cdef int axis, code
+    cdef Span inner[MAX_NDIM]
+    cdef Py_ssize_t* keys
+    cdef Py_ssize_t* order
+    cdef Py_ssize_t* place_
+    cdef Py_ssize_t* local
+    if reserve(&worker.tables[depth], (3 + node.ndim) * n * sizeof(Py_ssize_t)) != OK:
+        return fail(worker, E_NOMEM, offset, nbytes, 0, 0)
+    keys = <Py_ssize_t*> worker.tables[depth].data
+    order = keys + n
+    place_ = order + n
+    local = place_ + n
+    for k in range(n):
+        keys[k] = 0
+        for axis in range(node.ndim):
+            keys[k] += (spans[axis].index[k] // node.inner[axis]) * node.index.strides[axis]
+    if sort_by_key(keys, n, order) != 0:
+        return fail(worker, E_NOMEM, offset, nbytes, 0, 0)
+    for k in range(n):
+        place_[k] = spans[0].place[order[k]]
+        for axis in range(node.ndim):
+            local[axis * n + k] = spans[axis].index[order[k]] % node.inner[axis]
+    k = 0
+    while k < n:
+        stop = k + 1
+        while stop < n and keys[order[stop]] == keys[order[k]]:
+            stop += 1
+        for axis in range(node.ndim):
+            inner[axis] = Span(0, 0, 0, stop - k, 0, local + axis * n + k, place_ + k)
+        code = decode_inner(worker, target, node, source, offset, nbytes, raw, keys[order[k]], inner, depth)
+        if code != OK:
+            return code
+        k = stop
+    return OK

@@ -1,0 +1,193 @@
+"""A codec chain, compiled once per array: what the stored bytes are and how they are undone.
+
+The description is a nested dict (see Program). Every length in it is checked here, so that the
+leaves that walk the compiled nodes need not.
+"""
+
+import math
+import operator
+
+import numpy as np
+
+from libc.stdlib cimport calloc, free
+
+from cyzarr.kernels.blocks cimport Plan
+from cyzarr.kernels.decompress cimport DECODE_CRC32C
+from cyzarr.kernels.shardindex import index_spec
+from cyzarr.kernels.status cimport MAX_DEPTH
+from cyzarr.kernels.types cimport MAX_NDIM
+
+DECODER_NUMBERS = {"zstd": 0, "blosc": 1, "lz4": 2, "gzip": 3, "zlib": 4, "crc32c": 5}
+MAX_NBYTES = 1 << 60
+
+
+cdef void free_node(Node* node) noexcept:
+    if node != NULL:
+        free_node(node.child)
+        free(node)
+
+
+def checked_shape(shape, what):
+    """A shape as a tuple of positive ints whose product is no overflow."""
+    shape = tuple(operator.index(n) for n in shape)
+    if len(shape) > MAX_NDIM - 1:
+        raise ValueError(f"{what} has {len(shape)} axes, at most {MAX_NDIM - 1} are supported")
+    if any(n < 1 for n in shape) or math.prod(shape) > MAX_NBYTES:
+        raise ValueError(f"{what} {shape}: extents must be positive and their product at most 2^60")
+    return shape
+
+
+def checked_order(order, ndim):
+    """A permutation of the axes; None is the identity."""
+    if order is None:
+        return tuple(range(ndim))
+    order = tuple(operator.index(i) for i in order)
+    if sorted(order) != list(range(ndim)):
+        raise ValueError(f"order {order} is no permutation of {ndim} axes")
+    return order
+
+
+cdef class Program:
+    """A compiled codec chain.
+
+    Parameters
+    ----------
+    chain : dict
+        ``shape``: the chunk handed to this chain, in items; ``order`` (optional): its transposes,
+        composed: axis i of the encoded chunk is axis order[i] of the chunk; ``filters`` (optional):
+        its bytes-to-bytes codecs in the order of encoding, each ``{"name": ..., "codec": ...}`` with a
+        name of zstd, blosc, lz4, gzip, zlib, crc32c and a numcodecs-like object with ``decode(bytes)``
+        that is used where the C decoder is not there; and exactly one of
+        ``bytes``: ``{"dtype": the stored dtype, with its byte order}`` or
+        ``shard``: ``{"chunk_shape": ..., "chain": ..., "index": {...}}`` with the inner chunks' shape in the
+        encoded frame, their own chain, and the index's ``location``, ``byteorder``, ``checksums`` and ``order``.
+    dtype : dtype
+        Of the output; the stored dtype up to byte order.
+    fill : bytes
+        One item of `dtype`: what absent chunks hold.
+
+    Raises
+    ------
+    ValueError, TypeError
+        The description makes no sense, or is beyond what the kernels hold (31 axes, 8 filters, 8 shards
+        within shards, 2^60 bytes).
+    """
+
+    def __init__(self, chain, dtype, fill):
+        dtype = np.dtype(dtype)
+        if dtype.hasobject or dtype.itemsize == 0:
+            raise TypeError(f"dtype {dtype} has no items of a fixed size")
+        self.dtype = dtype
+        self.chain = chain
+        self._fill = bytes(fill)
+        if len(self._fill) != dtype.itemsize:
+            raise ValueError(f"fill has {len(self._fill)} bytes, an item of {dtype} has {dtype.itemsize}")
+        self.fill = self._fill
+        self._keep = []
+        self.shape = checked_shape(chain["shape"], "chunk shape")
+        leaf = []
+        free_node(self.root)
+        self.root = NULL
+        self.root = self._node(chain, list(range(len(self.shape))), leaf, 0)
+        self._plan = Plan(leaf[0], dtype)
+        self.items = (<Plan> self._plan).plan
+
+    def __dealloc__(self):
+        free_node(self.root)
+
+    cdef Node* _node(self, object chain, list axis_of, object leaf, int depth) except NULL:
+        """Compile one chain; axis_of[i] is the array's axis that the chunk's axis i is."""
+        cdef Node* node
+        if depth >= MAX_DEPTH:
+            raise ValueError(f"at most {MAX_DEPTH - 1} shards within shards are supported")
+        shape = checked_shape(chain["shape"], "chunk shape")
+        if len(shape) != len(axis_of):
+            raise ValueError(f"chunk shape {shape} has {len(shape)} axes, expected {len(axis_of)}")
+        order = checked_order(chain.get("order"), len(shape))
+        if ("bytes" in chain) == ("shard" in chain):
+            raise ValueError("a chain holds exactly one of 'bytes' and 'shard'")
+        node = <Node*> calloc(1, sizeof(Node))
+        if node == NULL:
+            raise MemoryError
+        try:
+            node.ndim = len(shape)
+            for i, axis in enumerate(axis_of):
+                node.shape[axis] = shape[i]
+            encoded = [shape[i] for i in order]
+            frame = [axis_of[i] for i in order]
+            for i, axis in enumerate(frame):
+                node.axes[i] = axis
+            set_filters(node, chain.get("filters", ()), self._keep)
+            if "bytes" in chain:
+                leaf.append(set_leaf(node, chain["bytes"], encoded, frame))
+                for i in range(node.n_filters):
+                    self.compressed |= node.filters[i].decoder != DECODE_CRC32C
+            else:
+                set_shard(node, chain["shard"], encoded, frame)
+                node.child = self._node(chain["shard"]["chain"], frame, leaf, depth + 1)
+                node.nbytes = node.child.nbytes * node.index.entries
+                if node.nbytes > MAX_NBYTES:
+                    raise ValueError(f"a chunk of {shape} items is beyond 2^60 bytes")
+            # A stage may grow what it is handed a little (a container's headers), never without end.
+            node.limit = 2 * node.nbytes + node.index.nbytes + (1 << 20)
+        except BaseException:
+            free_node(node)
+            raise
+        return node
+
+
+cdef int set_filters(Node* node, filters, list keep) except -1:
+    if len(filters) > MAX_FILTERS:
+        raise ValueError(f"at most {MAX_FILTERS} bytes-to-bytes codecs are supported, found {len(filters)}")
+    for i, given in enumerate(filters):
+        if given["name"] not in DECODER_NUMBERS:
+            raise ValueError(f"unknown decoder {given['name']!r}")
+        codec = given.get("codec")
+        keep.append(codec)
+        node.filters[i].decoder = DECODER_NUMBERS[given["name"]]
+        node.filters[i].codec = <void*> codec
+    node.n_filters = len(filters)
+    return 0
+
+
+cdef set_leaf(Node* node, given, encoded, frame):
+    """A leaf's strides and lengths; returns its stored dtype."""
+    dtype = np.dtype(given["dtype"])
+    along = dtype.itemsize
+    node.kind = NODE_BYTES
+    for extent, axis in zip(reversed(encoded), reversed(frame)):
+        node.strides[axis] = along
+        along *= extent
+    if along > MAX_NBYTES:
+        raise ValueError(f"a chunk of {encoded} items of {dtype.itemsize} bytes is beyond 2^60 bytes")
+    node.nbytes = along
+    checksums = [node.filters[i].decoder == DECODE_CRC32C for i in range(node.n_filters)]
+    node.stored = along + 4 * len(checksums) if all(checksums) else -1
+    return dtype
+
+
+cdef int set_shard(Node* node, given, encoded, frame) except -1:
+    """A shard's inner chunk shape and index; its child is compiled by the caller."""
+    inner = checked_shape(given["chunk_shape"], "inner chunk shape")
+    if len(inner) != len(encoded):
+        raise ValueError(f"inner chunk shape {inner} has {len(inner)} axes, expected {len(encoded)}")
+    if any(outer % n for outer, n in zip(encoded, inner)):
+        raise ValueError(f"inner chunk shape {inner} does not divide the chunk it is handed, {tuple(encoded)}")
+    if tuple(given["chain"]["shape"]) != inner:
+        raise ValueError(f"the inner chain is for {tuple(given['chain']['shape'])}, inner chunks are {inner}")
+    index = given.get("index", {})
+    grid = [outer // n for outer, n in zip(encoded, inner)]
+    location = index.get("location", "end")
+    entries, nbytes, strides, pair = index_spec(
+        grid, index.get("byteorder", "little"), index.get("checksums", 1), index.get("order"), location
+    )
+    node.kind = NODE_SHARD
+    node.stored = -1
+    node.index.entries, node.index.nbytes, node.index.pair = entries, nbytes, pair
+    node.index.checksums = index.get("checksums", 1)
+    node.index.big = index.get("byteorder", "little") == "big"
+    node.index.at_start = location == "start"
+    for i, axis in enumerate(frame):
+        node.inner[axis] = inner[i]
+        node.index.strides[axis] = strides[i]
+    return 0

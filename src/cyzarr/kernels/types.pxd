@@ -1,0 +1,30 @@
+# The structures that the kernels share.
+
+cdef enum:
+    MAX_NDIM = 32
+
+# The part of one axis that a selection picks from one chunk. Affine: the positions start,
+# start + step, ... (count of them) go to out, out + 1, ... . With `index`: the positions
+# index[0 .. count) go to place[0 .. count). Positions are local to the chunk, places are
+# absolute in the output.
+cdef struct Span:
+    Py_ssize_t chunk
+    Py_ssize_t start
+    Py_ssize_t step
+    Py_ssize_t count
+    Py_ssize_t out
+    const Py_ssize_t* index
+    const Py_ssize_t* place
+
+# A run of bytes in an item that is copied as units of `width` bytes, `repeat` of them.
+cdef struct Component:
+    Py_ssize_t offset
+    Py_ssize_t width
+    Py_ssize_t repeat
+
+# How one item goes from its stored to its output form: copied, then the listed components
+# byte-swapped. No components: stored and output form are the same bytes.
+cdef struct ItemPlan:
+    Py_ssize_t itemsize
+    int n_swaps
+    Component* swaps
