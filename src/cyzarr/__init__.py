@@ -1,1 +1,62 @@
-"""cyzarr: compiled kernels that make reading Zarr arrays fast."""
+"""cyzarr: compiled kernels that make reading Zarr arrays fast.
+
+Importing this package imports neither zarr nor compiled code: each name is loaded when it is first used, because
+zarr loads entry points unguarded and must not pay for a package that is merely installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cyzarr.activate import Status, disable, enable, enabled, status
+    from cyzarr.codecs.bytes import BytesCodec
+    from cyzarr.codecs.pipeline import CodecPipeline
+    from cyzarr.codecs.sharding import ShardingCodec
+    from cyzarr.errors import CorruptChunkError
+    from cyzarr.observe import Trace, trace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BytesCodec",
+    "CodecPipeline",
+    "CorruptChunkError",
+    "ShardingCodec",
+    "Status",
+    "Trace",
+    "disable",
+    "enable",
+    "enabled",
+    "status",
+    "trace",
+]
+
+_HOMES = {
+    "BytesCodec": "cyzarr.codecs.bytes",
+    "CodecPipeline": "cyzarr.codecs.pipeline",
+    "CorruptChunkError": "cyzarr.errors",
+    "ShardingCodec": "cyzarr.codecs.sharding",
+    "Status": "cyzarr.activate",
+    "Trace": "cyzarr.observe",
+    "disable": "cyzarr.activate",
+    "enable": "cyzarr.activate",
+    "enabled": "cyzarr.activate",
+    "status": "cyzarr.activate",
+    "trace": "cyzarr.observe",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        found = getattr(importlib.import_module(_HOMES[name]), name)
+        globals()[name] = found
+        return found
+    if name == "kernels":
+        return importlib.import_module("cyzarr.kernels")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "kernels", "__version__"]

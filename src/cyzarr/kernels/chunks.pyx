@@ -138,6 +138,27 @@ cdef class ChunkRead:
         return ("start" if root.index.at_start else "end", root.index.nbytes)
 
     @property
+    def touches_all(self):
+        """Whether the selection touches every inner chunk of a shard."""
+        return not self.points and self.program.root.kind == NODE_SHARD and (
+            self.read.n_tasks == self.program.root.index.entries)
+
+    @property
+    def missing(self):
+        """Whether the stored object was not there; known after run_reads."""
+        return bool(self.read.missing)
+
+    @property
+    def on_disk(self):
+        """Whether the object is a file that run_reads opens."""
+        return self.read.memory == NULL
+
+    @property
+    def cost_ns(self):
+        """An estimate of what decoding takes, in nanoseconds."""
+        return self.read.cost_ns
+
+    @property
     def stored_nbytes(self):
         """The object's length where it is fixed, else None."""
         return None if self.program.root.stored < 0 else self.program.root.stored

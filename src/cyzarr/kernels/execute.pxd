@@ -43,6 +43,7 @@ cdef struct Read:
     Py_ssize_t prefix_nbytes
     char separator
     bint lead                    # keys start with "c"
+    bint missing                 # an object was not there
     bint literal                 # the prefix is the whole path
     pthread_mutex_t lock
     pthread_cond_t loaded
@@ -66,4 +67,5 @@ cdef object object_key(const Read* read, Py_ssize_t number)
 # Owns a read and what it uses, for as long as helpers may be at work on it.
 cdef class ReadHolder:
     cdef Read* read
+    cdef Source* sources             # malloc'd, or NULL
     cdef public object uses

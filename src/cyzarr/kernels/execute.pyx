@@ -411,6 +411,7 @@ cdef int load_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssi
     cdef int code = open_source(read, worker, number, at, &object_.source, &missing)
     if code == OK and missing:
         worker.stats.chunks_missing += 1
+        read.missing = True
         object_.state = MISSING
         return OK
     if code == OK:
@@ -505,6 +506,7 @@ cdef int run_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssiz
         take_part(&spans[read.part_axis], part, read.parts)
     if missing:
         worker.stats.chunks_missing += part == 0
+        read.missing = True
         fill_target(&read.target, spans)
         return OK
     code = decode_region(worker, &read.target, read.root, &source, 0, source.size, spans, 0)
@@ -607,6 +609,7 @@ cdef int read_run_held(Read* read) noexcept:
 cdef class ReadHolder:
     def __dealloc__(self):
         read_free(self.read)
+        free(self.sources)
 
 
 cdef class GroupHolder:

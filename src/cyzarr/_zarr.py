@@ -1,0 +1,109 @@
+"""Every difference between the zarr versions that cyzarr supports, and every private name of zarr's that it uses."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import zarr.core.array
+import zarr.core.codec_pipeline
+from zarr.core.buffer import cpu
+from zarr.core.dtype.common import HasEndianness
+from zarr.core.dtype.npy import structured
+
+# zarr 3.2 named the structured data type anew, and from then on its fields follow the codec's byte order.
+STRUCT: type | None = getattr(structured, "Struct", None)
+# From zarr 3.3 on a pipeline's read returns one result per chunk.
+READ_RESULTS: bool = hasattr(__import__("zarr.abc.codec", fromlist=["x"]), "GetResult")
+
+Batched = zarr.core.codec_pipeline.BatchedCodecPipeline
+Fused: type | None = getattr(zarr.core.codec_pipeline, "FusedCodecPipeline", None)
+
+# The signatures that enable() relies on: where one differs, zarr is left alone.
+SIGNATURES: dict[str, tuple[Any, str, list[str]]] = {
+    "Array.__getitem__": (zarr.core.array.Array, "__getitem__", ["self", "selection"]),
+    "Array.get_basic_selection": (
+        zarr.core.array.Array,
+        "get_basic_selection",
+        ["self", "selection", "out", "prototype", "fields"],
+    ),
+    "BatchedCodecPipeline.read": (Batched, "read", ["self", "batch_info", "out", "drop_axes"]),
+}
+
+
+def unknown_signatures() -> list[str]:
+    """What enable() relies on and this zarr has otherwise; empty where all is as known."""
+    found = []
+    for name, (owner, attribute, expected) in SIGNATURES.items():
+        method = owner.__dict__.get(attribute)
+        if method is None or list(inspect.signature(method).parameters) != expected:
+            found.append(f"{name}{'' if method is None else inspect.signature(method)}")
+    if not hasattr(zarr.core.array.AsyncArray, "__dict__") or "__slots__" in zarr.core.array.AsyncArray.__dict__:
+        found.append("AsyncArray without __dict__")
+    return found
+
+
+def stored_dtype(endian: Any, data_type: Any) -> np.dtype[Any]:
+    """The dtype in which a bytes codec of this byte order stores items of a zarr data type."""
+    native: np.dtype[Any] = data_type.to_native_dtype()
+    order = getattr(endian, "value", endian)
+    if isinstance(data_type, HasEndianness):
+        return replace(data_type, endianness=order).to_native_dtype()  # type: ignore[call-arg, no-any-return]
+    if STRUCT is not None and isinstance(data_type, STRUCT) and order is not None:
+        return native.newbyteorder(order)
+    return native
+
+
+def fill_bytes(fill_value: Any, data_type: Any, dtype: np.dtype[Any]) -> bytes:
+    """One item of the fill value, as zarr's own assignment stores it."""
+    item = np.zeros((), dtype=dtype)
+    item[()] = data_type.default_scalar() if fill_value is None else fill_value
+    return item.tobytes()
+
+
+def fill_key(fill_value: Any) -> Any:
+    """A fill value as a key that tells bit patterns apart."""
+    return None if fill_value is None else (np.asarray(fill_value).dtype.str, np.asarray(fill_value).tobytes())
+
+
+def chunk_shape(metadata: Any) -> tuple[int, ...] | None:
+    """The shape of a regular grid's chunks; None for another grid."""
+    grid = metadata.chunk_grid
+    if type(grid).__name__ not in ("RegularChunkGrid", "RegularChunkGridMetadata"):
+        return None
+    return tuple(grid.chunk_shape)
+
+
+def reads_missing(config: Any) -> bool:
+    """Whether missing chunks are filled (zarr 3.2 on lets an array refuse them)."""
+    return bool(getattr(config, "read_missing_chunks", True))
+
+
+def coalesce_limits(config: Any) -> tuple[int, int]:
+    """(gap, length) in bytes up to which two ranges of one object are asked for as one (3.3 on; else zarr's defaults)."""
+    return (
+        getattr(config, "sharding_coalesce_max_gap_bytes", 1 << 20),
+        getattr(config, "sharding_coalesce_max_bytes", 16 << 20),
+    )
+
+
+def results(missing: list[bool]) -> Any:
+    """What a pipeline's read returns: per chunk whether it was there; None before zarr had that."""
+    if not READ_RESULTS:
+        return None
+    return tuple({"status": "missing" if one else "present"} for one in missing)
+
+
+def cpu_array(out: Any) -> np.ndarray[Any, Any] | None:
+    """The ndarray behind an NDBuffer in host memory; None for any other."""
+    if type(out) is not cpu.NDBuffer:
+        return None
+    data = out._data
+    return data if type(data) is np.ndarray else None
+
+
+def cpu_bytes(buffer: Any) -> np.ndarray[Any, Any]:
+    """The bytes of a Buffer, as a contiguous uint8 array (copied only where they are not)."""
+    return np.ascontiguousarray(buffer.as_numpy_array()).reshape(-1).view(np.uint8)

@@ -1,0 +1,5 @@
+"""`import cyzarr.auto` switches cyzarr on."""
+
+from cyzarr.activate import enable
+
+enable()

@@ -1,0 +1,48 @@
+"""The `bytes` codec, with uncompressed chunks read in part.
+
+Loaded by zarr's entry points: it imports no compiled code until a read asks for it.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from typing import Any
+
+import zarr.codecs
+from zarr.abc.codec import ArrayBytesCodecPartialDecodeMixin
+from zarr.registry import register_codec
+
+
+class BytesCodec(zarr.codecs.BytesCodec, ArrayBytesCodecPartialDecodeMixin):
+    """zarr's `bytes` codec that reads of an uncompressed chunk what a selection needs.
+
+    Chosen by ``zarr.config.set({"codecs.bytes": "cyzarr.BytesCodec"})``. Encoding, and decoding of whole chunks, are zarr's own.
+    """
+
+    async def _decode_partial_single(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
+        """Decode a selection of one stored chunk; None where there is no such chunk."""
+        from cyzarr.codecs import partial
+
+        found = await partial.decode_async(self, byte_getter, selection, chunk_spec)
+        if found is not partial.NOT_NATIVE:
+            return found
+        stored = await byte_getter.get(chunk_spec.prototype)
+        return None if stored is None else self._decode_sync(stored, chunk_spec)[selection]
+
+    def _decode_partial_sync(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
+        """The synchronous twin."""
+        from cyzarr.codecs import partial
+
+        found = partial.decode_sync(self, byte_getter, selection, chunk_spec)
+        if found is not partial.NOT_NATIVE:
+            return found
+        stored = byte_getter.get_sync(prototype=chunk_spec.prototype)
+        return None if stored is None else self._decode_sync(stored, chunk_spec)[selection]
+
+    def __reduce__(self) -> Any:
+        # Pickled as zarr's own class, so that it opens where cyzarr is not installed.
+        return copyreg.__newobj__, (zarr.codecs.BytesCodec,), {"endian": self.endian}  # type: ignore[attr-defined]
+
+
+BytesCodec.__module__ = "cyzarr"
+register_codec("bytes", BytesCodec)

@@ -1,0 +1,81 @@
+"""What the two codecs share: decode a selection of one chunk by the kernels, or say that they don't hold it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+from zarr.core.buffer import cpu
+
+from cyzarr import _zarr, config, observe
+from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.plan.chunkreads import NotNativeError, decode, normalize, picked_shape, program_for
+from cyzarr.stores import fetch
+
+# What the functions here give where the kernels don't hold a chunk: zarr's own code decodes it.
+NOT_NATIVE: Any = object()
+
+
+def plan(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead:
+    """A read of one chunk into fresh memory of zarr's order."""
+    program = program_for(codec, (codec,), spec)
+    entries, points = normalize(selection)
+    if len(entries) != len(spec.shape):
+        raise NotNativeError("a selection of another rank")
+    shape = picked_shape(entries, points, spec.shape)
+    out: np.ndarray[Any, Any] = np.empty(shape, program.dtype, order=spec.config.order)
+    return ChunkRead(program, entries, out, key, points)
+
+
+def result(read: ChunkRead, stats: dict[str, int]) -> Any:
+    """What a codec gives: the picked items, or None where the chunk is missing."""
+    observe.record("codec", stats)
+    return None if read.missing else cpu.NDBuffer(read.out)
+
+
+async def decode_async(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
+    """Decode a selection of a stored chunk."""
+    try:
+        read = plan(codec, selection, spec, str(getter))
+    except NotNativeError as error:
+        observe.note_fallback(str(error))
+        return NOT_NATIVE
+    totals: dict[str, int] = {}
+    if not fetch.set_at_hand(read, getter):
+        await fetch.fetch_chunk(read, getter, spec, fetch.Limit(), totals)
+    await decode([read], totals)
+    return result(read, totals)
+
+
+def decode_sync(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
+    """The synchronous twin; for getters with `get_sync`."""
+    try:
+        read = plan(codec, selection, spec, str(getter))
+    except NotNativeError as error:
+        observe.note_fallback(str(error))
+        return NOT_NATIVE
+    totals: dict[str, int] = {}
+    if not fetch.set_at_hand(read, getter):
+        fetch.fetch_chunk_sync(read, getter, spec, totals)
+    for name, count in run_reads([read], config.threads()).items():
+        totals[name] = totals.get(name, 0) + count
+    return result(read, totals)
+
+
+def decode_whole(codec: Any, stored: Any, spec: Any) -> Any:
+    """Decode a whole chunk from its bytes."""
+    try:
+        read = plan(codec, (slice(None),) * len(spec.shape), spec, "<chunk>")
+    except NotNativeError as error:
+        observe.note_fallback(str(error))
+        return NOT_NATIVE
+    read.set_object(_zarr.cpu_bytes(stored))
+    return result(read, run_reads([read], config.threads()))
+
+
+async def decode_whole_async(codec: Any, stored: Any, spec: Any) -> Any:
+    """The asynchronous twin: a large chunk is decoded off the event loop."""
+    if len(stored) < 1 << 16:
+        return decode_whole(codec, stored, spec)
+    return await asyncio.to_thread(decode_whole, codec, stored, spec)

@@ -1,0 +1,73 @@
+"""The codec pipeline: zarr hands over a list of chunks, the kernels read and place them.
+
+This module is loaded by zarr's entry points: it imports no compiled code until a read asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from zarr.core.codec_pipeline import BatchedCodecPipeline
+from zarr.registry import register_pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# zarr's own BatchedCodecPipeline.read, for what the kernels don't hold.
+_zarr_read: Any = BatchedCodecPipeline.read
+
+
+def set_zarr_read(read: Any) -> None:
+    """Tell which function was there before ours took its place."""
+    global _zarr_read
+    _zarr_read = read
+
+
+async def _read(pipeline: Any, batch_info: Iterable[Any], out: Any, drop_axes: tuple[int, ...]) -> Any:
+    """Read through the kernels, or through zarr's own code where they don't hold the chain."""
+    from cyzarr import observe
+    from cyzarr.plan import chunkreads
+
+    batch = list(batch_info)
+    try:
+        plan = chunkreads.plan_batch(pipeline, batch, out, tuple(drop_axes))
+    except chunkreads.NotNativeError as error:
+        observe.note_fallback(str(error))
+        return await _zarr_read(pipeline, batch, out, drop_axes)
+    return await plan.run()
+
+
+class CodecPipeline(BatchedCodecPipeline):
+    """zarr's batched pipeline with its reading done by compiled kernels; writing is zarr's own.
+
+    Chosen by ``zarr.config.set({"codec_pipeline.path": "cyzarr.CodecPipeline"})`` or by the environment variable
+    ``ZARR_CODEC_PIPELINE__PATH``. It holds for arrays that are opened afterwards.
+    """
+
+    async def read(self, batch_info: Iterable[Any], out: Any, drop_axes: tuple[int, ...] = ()) -> Any:
+        """Read the chunks of a batch into `out`."""
+        return await _read(self, batch_info, out, drop_axes)
+
+    def __reduce__(self) -> Any:
+        # Pickled as zarr's own class, so that it opens where cyzarr is not installed.
+        fields = (self.array_array_codecs, self.array_bytes_codec, self.bytes_bytes_codecs, self.batch_size)
+        return BatchedCodecPipeline, fields
+
+
+async def batched_read(self: Any, batch_info: Iterable[Any], out: Any, drop_axes: tuple[int, ...] = ()) -> Any:
+    """`BatchedCodecPipeline.read` while cyzarr is on."""
+    # A subclass that calls this one has work of its own to do around it: it keeps zarr's.
+    if type(self) is not BatchedCodecPipeline or not _is_active():
+        return await _zarr_read(self, batch_info, out, drop_axes)
+    return await _read(self, batch_info, out, drop_axes)
+
+
+def _is_active() -> bool:
+    from cyzarr.plan import direct
+
+    return bool(direct.is_active())
+
+
+# zarr's registry knows a pipeline by __module__.__qualname__, which is what users write.
+CodecPipeline.__module__ = "cyzarr"
+register_pipeline(CodecPipeline)

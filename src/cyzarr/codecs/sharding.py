@@ -1,0 +1,59 @@
+"""The `sharding_indexed` codec, with shards decoded by compiled kernels.
+
+Loaded by zarr's entry points: it imports no compiled code until a read asks for it.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from typing import Any
+
+import zarr.codecs
+from zarr.registry import register_codec
+
+
+class ShardingCodec(zarr.codecs.ShardingCodec):
+    """zarr's sharding codec that decodes by compiled kernels, reading the index and the touched inner chunks only.
+
+    Chosen by ``zarr.config.set({"codecs.sharding_indexed": "cyzarr.ShardingCodec"})``. Encoding is zarr's own.
+    """
+
+    async def _decode_single(self, shard_bytes: Any, shard_spec: Any) -> Any:
+        """Decode a whole shard."""
+        from cyzarr.codecs import partial
+
+        found = await partial.decode_whole_async(self, shard_bytes, shard_spec)
+        return await super()._decode_single(shard_bytes, shard_spec) if found is partial.NOT_NATIVE else found
+
+    def _decode_sync(self, shard_bytes: Any, shard_spec: Any) -> Any:
+        """The synchronous twin."""
+        from cyzarr.codecs import partial
+
+        found = partial.decode_whole(self, shard_bytes, shard_spec)
+        return super()._decode_sync(shard_bytes, shard_spec) if found is partial.NOT_NATIVE else found
+
+    async def _decode_partial_single(self, byte_getter: Any, selection: Any, shard_spec: Any) -> Any:
+        """Decode a selection of a stored shard; None where there is no such shard."""
+        from cyzarr.codecs import partial
+
+        found = await partial.decode_async(self, byte_getter, selection, shard_spec)
+        if found is not partial.NOT_NATIVE:
+            return found
+        return await super()._decode_partial_single(byte_getter, selection, shard_spec)
+
+    def _decode_partial_sync(self, byte_getter: Any, selection: Any, shard_spec: Any) -> Any:
+        """The synchronous twin, which zarr's fused pipeline calls (zarr 3.3 on)."""
+        from cyzarr.codecs import partial
+
+        found = partial.decode_sync(self, byte_getter, selection, shard_spec)
+        if found is not partial.NOT_NATIVE:
+            return found
+        return super()._decode_partial_sync(byte_getter, selection, shard_spec)
+
+    def __reduce__(self) -> Any:
+        # Pickled as zarr's own class, so that it opens where cyzarr is not installed.
+        return copyreg.__newobj__, (zarr.codecs.ShardingCodec,), self.__getstate__()  # type: ignore[attr-defined]
+
+
+ShardingCodec.__module__ = "cyzarr"
+register_codec("sharding_indexed", ShardingCodec)

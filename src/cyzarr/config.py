@@ -1,0 +1,43 @@
+"""The settings that cyzarr reads from zarr's config.
+
+===================================  =======  ==========================================================
+key                                  default  meaning
+===================================  =======  ==========================================================
+``cyzarr.partial_storage_reads``     True     fetch only the bytes that a selection needs; False: whole
+                                              objects (decoding stays partial)
+``cyzarr.check_remote_size``         True     ask a store for the size of an uncompressed chunk that is
+                                              read in part
+``cyzarr.threads``                   None     how many threads one read may use; None: as below
+``threading.max_workers``            None     zarr's own: an upper limit for the threads of one read
+``codec_pipeline.max_workers``       None     zarr's own, likewise
+===================================  =======  ==========================================================
+
+Without any of the last three, a read may use the processors that the process may use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import zarr
+
+from cyzarr.kernels.pool import available_cpus
+
+DEFAULTS = {"cyzarr.partial_storage_reads": True, "cyzarr.check_remote_size": True}
+
+
+def setting(key: str) -> Any:
+    """A setting, or its default where zarr's config doesn't hold it (zarr's own reset drops it)."""
+    return zarr.config.get(key, DEFAULTS.get(key))
+
+
+def threads() -> int:
+    """How many threads one read may use, the calling one included."""
+    settings = zarr.config.config
+    limits = [
+        settings.get("cyzarr", {}).get("threads"),
+        settings.get("threading", {}).get("max_workers"),
+        settings.get("codec_pipeline", {}).get("max_workers"),
+    ]
+    given = [one for one in limits if type(one) is int and one > 0]
+    return min(given) if given else available_cpus()

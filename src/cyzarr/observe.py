@@ -1,0 +1,127 @@
+"""What reads cost and which road they took: trace() and the counts behind status()."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cyzarr import _zarr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+@dataclass
+class Trace:
+    """Counts of the reads of this process while a trace is on.
+
+    Attributes
+    ----------
+    requests : int
+        Reads asked of the file system or of a store.
+    bytes_read : int
+        What came back. From memory: the bytes that were looked at.
+    bytes_needed : int
+        The part of them that the selections need: shard indexes, stored inner chunks, the windows of uncompressed chunks.
+    chunks_decoded : int
+        Innermost chunks decoded, in whole or in part.
+    chunks_missing : int
+        Stored objects that were not there and became fill values.
+    inner_missing : int
+        Inner chunks that are absent from their shard.
+    reads : dict
+        Reads by road: "direct", "pipeline", "codec", and "zarr" for those that zarr's own code served.
+    fallbacks : dict
+        Why reads went to zarr's own code, and how often.
+    """
+
+    requests: int = 0
+    bytes_read: int = 0
+    bytes_needed: int = 0
+    chunks_decoded: int = 0
+    chunks_missing: int = 0
+    inner_missing: int = 0
+    reads: Counter[str] = field(default_factory=Counter)
+    fallbacks: Counter[str] = field(default_factory=Counter)
+
+    def add(self, road: str, stats: Mapping[str, int]) -> None:
+        """Add one read's counts."""
+        self.reads[road] += 1
+        for name, count in stats.items():
+            setattr(self, name, getattr(self, name) + count)
+
+
+_lock = threading.Lock()
+_traces: list[Trace] = []
+# Since the process started; the direct road counts its own reads.
+_reads: Counter[str] = Counter()
+_fallbacks: Counter[str] = Counter()
+
+
+@contextmanager
+def trace() -> Iterator[Trace]:
+    """Count what the reads of this process cost, whichever thread they run in.
+
+    Examples
+    --------
+    >>> with cyzarr.trace() as t:
+    ...     array[0]
+    >>> t.requests, t.bytes_read
+    """
+    mine = Trace()
+    with _lock:
+        _traces.append(mine)
+        _tell_direct()
+    try:
+        yield mine
+    finally:
+        with _lock:
+            _traces[:] = [one for one in _traces if one is not mine]
+            _tell_direct()
+
+
+def _tell_direct() -> None:
+    try:
+        from cyzarr.plan import direct
+    except ImportError:
+        return
+    direct.set_tracing(bool(_traces))
+
+
+def record(road: str, stats: Mapping[str, int]) -> None:
+    """Count a read that the kernels served."""
+    with _lock:
+        if road != "direct":
+            _reads[road] += 1
+        for one in _traces:
+            one.add(road, stats)
+
+
+def note_fallback(reason: str) -> None:
+    """Count a read that zarr's own code serves, and why."""
+    with _lock:
+        _reads["zarr"] += 1
+        _fallbacks[reason] += 1
+        for one in _traces:
+            one.reads["zarr"] += 1
+            one.fallbacks[reason] += 1
+
+
+def counts() -> tuple[Counter[str], Counter[str]]:
+    """(reads by road, fallbacks by reason) since the process started."""
+    from cyzarr.plan import direct
+
+    with _lock:
+        reads = Counter(_reads)
+        reads["direct"] = direct.served_reads()
+        return reads, Counter(_fallbacks)
+
+
+def is_default_pipeline(pipeline: Any) -> bool:
+    """Whether a pipeline is zarr's default or ours: any other was chosen, and keeps its arrays."""
+    from cyzarr.codecs.pipeline import CodecPipeline
+
+    return type(pipeline) is _zarr.Batched or type(pipeline) is CodecPipeline

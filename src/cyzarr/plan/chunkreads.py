@@ -1,0 +1,228 @@
+"""The pipeline's front end: from zarr's (object, chunk-local selection, placement) to reads of single chunks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from zarr.core.buffer import cpu
+
+from cyzarr import _zarr, config, observe
+from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.plan.program import NotNativeError, compile_chain
+from cyzarr.stores import fetch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cyzarr.kernels.program import Program
+
+__all__ = ["BatchPlan", "NotNativeError", "normalize", "plan_batch", "program_for"]
+
+# Programs that one pipeline keeps: one per chunk specification it was asked for.
+MAX_PROGRAMS = 16
+# Decoding that is expected to take less than this is not worth a hop to another thread.
+INLINE_NS = 100_000
+
+
+class ProgramCache(dict[Any, Any]):
+    """Programs by chunk specification, kept on a pipeline or codec; pickled as an empty dict."""
+
+    def __reduce__(self) -> Any:
+        return dict, ()
+
+
+def program_for(owner: Any, codecs: Sequence[Any], spec: Any) -> Program:
+    """The program for chunks of this specification; kept with `owner` (a pipeline or codec).
+
+    Raises
+    ------
+    NotNativeError
+        The chain has no kernel; that is kept too.
+    """
+    if spec.prototype.buffer is not cpu.Buffer or spec.prototype.nd_buffer is not cpu.NDBuffer:
+        raise NotNativeError("buffers of another kind than host memory")
+    cache = owner.__dict__.get("_cyzarr")
+    if type(cache) is not ProgramCache:
+        cache = ProgramCache()
+        owner.__dict__["_cyzarr"] = cache
+    key = (spec.shape, spec.dtype, _zarr.fill_key(spec.fill_value))
+    found = cache.get(key)
+    if found is None:
+        try:
+            found = compile_chain(codecs, spec.shape, spec.dtype, spec.fill_value)
+        except NotNativeError as error:
+            found = error
+        if len(cache) >= MAX_PROGRAMS:
+            cache.clear()
+        cache[key] = found
+    if isinstance(found, NotNativeError):
+        raise NotNativeError(str(found))
+    return found  # type: ignore[no-any-return]
+
+
+def normalize(selection: Any, drop_axes: tuple[int, ...] = ()) -> tuple[tuple[Any, ...], bool]:
+    """A chunk-local selection of zarr's as one entry per axis: an int, a slice or a 1-D array; and whether they are points.
+
+    zarr hands over integers and slices, open meshes (np.ix_), or coordinate arrays that are taken together.
+    `drop_axes` are axes of a mesh that stand for integers.
+    """
+    entries = selection if isinstance(selection, tuple) else (selection,)
+    arrays = [one for one in entries if isinstance(one, np.ndarray | list)]
+    if not arrays:
+        return entries, False
+    given = [np.asarray(one) if isinstance(one, np.ndarray | list) else one for one in entries]
+    if all(isinstance(one, np.ndarray) and one.ndim == len(given) for one in given):
+        return tuple(_mesh_axis(one, axis in drop_axes) for axis, one in enumerate(given)), False
+    if all(isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "iu" for one in given):
+        return tuple(given), True
+    if len(arrays) == 1 and all(isinstance(one, slice) or np.ndim(one) == 1 for one in given):
+        return tuple(one if isinstance(one, slice) else _mesh_axis(one, False) for one in given), False
+    raise NotNativeError("a selection of another form")
+
+
+def _mesh_axis(positions: np.ndarray[Any, Any], is_integer: bool) -> Any:
+    """One axis of an open mesh: its positions, or the one integer that it stands for."""
+    flat = np.flatnonzero(positions) if positions.dtype.kind == "b" else positions.ravel()
+    return int(flat[0]) if is_integer and flat.size == 1 else flat
+
+
+def picked_shape(selection: tuple[Any, ...], points: bool, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of what a normalized selection picks."""
+    if points:
+        return (len(selection[0]),)
+    lengths = []
+    for entry, extent in zip(selection, shape, strict=True):
+        if isinstance(entry, slice):
+            lengths.append(len(range(*entry.indices(extent))))
+        elif np.ndim(entry) == 1:
+            lengths.append(len(entry))
+    return tuple(lengths)
+
+
+def only_slices(selection: Any) -> bool:
+    """Whether a placement is slices alone, so that it is a view of the output."""
+    entries = selection if isinstance(selection, tuple) else (selection,)
+    return all(isinstance(one, slice) for one in entries)
+
+
+class BatchPlan:
+    """The reads of one batch: each chunk's bytes are got, then decoded into place."""
+
+    def __init__(self, out: np.ndarray[Any, Any]) -> None:
+        self.out = out
+        self.reads: list[ChunkRead] = []
+        self.getters: list[Any] = []
+        self.specs: list[Any] = []
+        # What does not lie in the output as it is: (read, where it goes).
+        self.placed: list[tuple[ChunkRead, Any]] = []
+
+    def add(self, program: Program, getter: Any, spec: Any, selection: Any, placement: Any, drop_axes: tuple[int, ...]) -> None:
+        """Add one chunk."""
+        entries, points = normalize(selection, drop_axes)
+        if len(entries) != len(spec.shape):
+            raise NotNativeError("a selection of another rank")
+        shape = picked_shape(entries, points, spec.shape)
+        target = None
+        if self.out.dtype == program.dtype and self.out.flags.writeable and only_slices(placement):
+            target = self.out[placement]
+            if target.shape != shape:
+                target = None
+        read = ChunkRead(program, entries, np.empty(shape, program.dtype) if target is None else target, str(getter), points)
+        if target is None:
+            self.placed.append((read, placement))
+        self.reads.append(read)
+        self.getters.append(getter)
+        self.specs.append(spec)
+
+    async def run(self) -> Any:
+        """Get every chunk's bytes, decode, place; returns what a pipeline's read returns."""
+        stats = await self._fetch_and_decode()
+        for read, placement in self.placed:
+            picked = read.out
+            wanted = self.out[placement].shape
+            if picked.shape != wanted and picked.size == np.prod(wanted, dtype=int):
+                picked = picked.reshape(wanted)
+            self.out[placement] = picked
+        observe.record("pipeline", stats)
+        return _zarr.results([read.missing for read in self.reads])
+
+    async def _fetch_and_decode(self) -> dict[str, int]:
+        """Decode what is at hand at once; the rest as it arrives."""
+        remote = []
+        here = []
+        for read, getter, spec in zip(self.reads, self.getters, self.specs, strict=True):
+            if fetch.set_at_hand(read, getter):
+                here.append(read)
+            else:
+                remote.append((read, getter, spec))
+        totals: dict[str, int] = {}
+        if here:
+            await decode(here, totals)
+        if remote:
+            await self._stream(remote, totals)
+        return totals
+
+    async def _stream(self, remote: list[tuple[ChunkRead, Any, Any]], totals: dict[str, int]) -> None:
+        """Fetch all chunks, within zarr's concurrency limit, and decode those that have arrived meanwhile."""
+        limit = fetch.Limit()
+        fetching = {asyncio.ensure_future(fetch.fetch_chunk(*one, limit, totals)) for one in remote}
+        decoding: set[asyncio.Future[Any]] = set()
+        ready: list[ChunkRead] = []
+        try:
+            while fetching or decoding or ready:
+                if ready and not decoding:
+                    decoding = {asyncio.ensure_future(decode(ready, totals))}
+                    ready = []
+                done, _ = await asyncio.wait(fetching | decoding, return_when=asyncio.FIRST_COMPLETED)
+                for one in done:
+                    arrived = one.result()
+                    if arrived is not None:
+                        ready.append(arrived)
+                fetching -= done
+                decoding -= done
+        finally:
+            for left in fetching | decoding:
+                left.cancel()
+            await asyncio.gather(*fetching, *decoding, return_exceptions=True)
+
+
+async def decode(reads: list[ChunkRead], totals: dict[str, int]) -> None:
+    """Decode reads whose bytes are at hand; never blocks the event loop for long."""
+    threads = config.threads()
+    if sum(read.cost_ns for read in reads) < INLINE_NS and all(not read.on_disk for read in reads):
+        stats = run_reads(reads, 1)
+    else:
+        stats = await asyncio.to_thread(run_reads, reads, threads)
+    add_counts(totals, stats)
+
+
+def add_counts(totals: dict[str, int], more: dict[str, int]) -> None:
+    """Add counts by name."""
+    for name, count in more.items():
+        totals[name] = totals.get(name, 0) + count
+
+
+def plan_batch(pipeline: Any, batch: list[Any], out: Any, drop_axes: tuple[int, ...]) -> BatchPlan:
+    """Plan a batch that zarr hands to a pipeline.
+
+    Raises
+    ------
+    NotNativeError
+        The chain, a selection, or a buffer has no kernel: zarr's own code reads the whole batch.
+    """
+    target = _zarr.cpu_array(out)
+    if target is None:
+        raise NotNativeError("an output buffer of another kind than host memory")
+    plan = BatchPlan(target)
+    codecs = tuple(pipeline)
+    spec = program = None
+    for getter, chunk_spec, selection, placement, *_ in batch:
+        if chunk_spec is not spec:
+            spec, program = chunk_spec, program_for(pipeline, codecs, chunk_spec)
+        assert program is not None
+        plan.add(program, getter, spec, selection, placement, drop_axes)
+    return plan
+
+

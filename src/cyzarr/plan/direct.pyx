@@ -1,0 +1,494 @@
+"""The direct road: `zarr.Array.__getitem__` and `get_basic_selection`, without the event loop.
+
+These functions take the place of zarr's own. Integers, slices with positive steps and Ellipsis on
+arrays in a LocalStore or MemoryStore are read here; everything else, errors of selections included,
+goes to zarr's own function, which was there before.
+"""
+
+import os
+
+import numpy as np
+
+cimport numpy as cnp
+from cpython.long cimport PyLong_AsSsize_t, PyLong_CheckExact
+from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
+from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+import zarr.core.config
+from zarr.core.array import AsyncArray
+from zarr.core.buffer import cpu
+from zarr.storage import LocalStore, MemoryStore
+
+from cyzarr import _zarr, config, observe
+from cyzarr.kernels.decode cimport Source
+from cyzarr.kernels.execute cimport (
+    Read,
+    ReadHolder,
+    object_key,
+    read_free,
+    read_new,
+    read_raise,
+    read_run_held,
+    read_split,
+    reads_run,
+)
+from cyzarr.kernels.program cimport Program
+from cyzarr.kernels.status cimport E_AGAIN, OK
+from cyzarr.kernels.types cimport MAX_NDIM, Span
+from cyzarr.plan.program import NotNativeError, compile_array, key_style
+
+cdef extern from "Python.h":
+    object PyNumber_Index(object)
+
+cdef extern from "numpy/arrayobject.h":
+    bint PyArray_IsIntegerScalar "PyArray_IsIntegerScalar"(object)
+
+cnp.import_array()
+
+cdef object zarr_config = zarr.core.config.config
+cdef object DEFAULT_BUFFER = "zarr.buffer.cpu.Buffer"
+cdef object DEFAULT_NDBUFFER = "zarr.buffer.cpu.NDBuffer"
+# A read that is expected to take less than this keeps the GIL: to get it back from a busy Python thread
+# would take thousands of microseconds.
+cdef double HOLD_NS = 200_000
+# zarr's own functions; set by activate.
+cdef object zarr_getitem = None
+cdef object zarr_get_basic_selection = None
+# Store methods that a direct read goes around; only while they are zarr's own.
+cdef tuple WATCHED = ("get", "get_sync", "get_partial_values", "_ensure_open", "_ensure_open_sync", "_open", "_is_open")
+cdef object local_get = LocalStore.get
+cdef object local_get_sync = getattr(LocalStore, "get_sync", None)
+cdef object memory_get = MemoryStore.get
+cdef object memory_get_sync = getattr(MemoryStore, "get_sync", None)
+
+cdef Py_ssize_t served = 0
+cdef bint tracing = False
+cdef bint active = False
+
+cdef enum StoreKind:
+    LOCAL = 1
+    MEMORY = 2
+
+
+cdef class Compiled:
+    """What is known of one AsyncArray; kept in its __dict__, valid while what it was made from is there.
+
+    It is pickled as an empty dict, so that pickles open where cyzarr is not installed.
+    """
+    cdef object metadata, config, store_path, store, path, root, pipeline
+    cdef Py_ssize_t n_attributes      # of the store's instance
+    cdef readonly Program program     # None: zarr's own code
+    cdef readonly object reason       # why, then
+    cdef StoreKind kind
+    cdef int ndim
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef bytes prefix                 # of file paths
+    cdef str key_prefix               # of keys
+    cdef bint lead, fortran, fill_missing
+    cdef bint chosen                  # by the user, another pipeline: no read of ours
+    cdef bint simple                  # the dtype is known by its number alone
+    cdef char separator
+
+    def __reduce__(self):
+        return dict, ()
+
+
+cdef Compiled compile_for(object async_array, dict attributes):
+    """Compile an array, or find why it can't be; kept with the array either way."""
+    cdef Compiled made = Compiled()
+    made.metadata = attributes["metadata"]
+    made.config = attributes["config"]
+    made.pipeline = attributes["codec_pipeline"]
+    made.store_path = attributes["store_path"]
+    made.store = made.store_path.store
+    made.path = made.store_path.path
+    made.n_attributes = len(made.store.__dict__) if hasattr(made.store, "__dict__") else 0
+    try:
+        # What can't be compiled has program None and is looked at again when any of the above changes.
+        compile_layout(made, async_array)
+        compile_store(made)
+    except NotNativeError as error:
+        made.reason = str(error)
+        made.program = None
+    attributes["_cyzarr"] = made
+    return made
+
+
+cdef int compile_store(Compiled made) except -1:
+    store = made.store
+    if type(store) is LocalStore:
+        made.kind = LOCAL
+        made.root = store.root
+        root = os.fsencode(made.root)
+        if b"\0" in root or "\0" in made.path:
+            raise NotNativeError("a path with a NUL byte")
+        made.prefix = os.path.join(root, os.fsencode(made.path), b"")
+    elif type(store) is MemoryStore:
+        made.kind = MEMORY
+        made.root = store._store_dict
+        if type(made.root) is not dict:
+            raise NotNativeError(f"MemoryStore over {type(made.root).__name__}")
+    else:
+        raise NotNativeError(f"store {type(store).__name__}")
+    for name in WATCHED:
+        if name != "_is_open" and name in store.__dict__:
+            raise NotNativeError(f"store whose {name} is overridden")
+    made.key_prefix = made.path + "/" if made.path else ""
+    return 0
+
+
+cdef int compile_layout(Compiled made, object async_array) except -1:
+    made.chosen = not observe.is_default_pipeline(made.pipeline)
+    if made.chosen:
+        raise NotNativeError(f"pipeline {type(made.pipeline).__name__} was chosen")
+    made.program = compile_array(async_array)
+    lead, separator = key_style(made.metadata.chunk_key_encoding)
+    made.lead, made.separator = lead, ord(separator)
+    made.simple = made.program.dtype == np.dtype(made.program.dtype.char) and made.program.dtype.kind in "biufc"
+    made.fortran = made.config.order == "F"
+    made.fill_missing = _zarr.reads_missing(made.config)
+    shape = made.metadata.shape
+    made.ndim = len(shape)
+    for axis, extent in enumerate(shape):
+        made.shape[axis] = extent
+    return 0
+
+
+cdef bint still_valid(Compiled made, dict attributes):
+    """Whether what an array was compiled from is still there."""
+    cdef object store = made.store
+    cdef dict own
+    if (attributes["metadata"] is not made.metadata or attributes["config"] is not made.config
+            or attributes["store_path"] is not made.store_path or attributes["codec_pipeline"] is not made.pipeline):
+        return False
+    if made.store_path.store is not store or made.store_path.path is not made.path:
+        return False
+    if made.program is None:
+        return True
+    own = store.__dict__
+    if len(own) != made.n_attributes:
+        return False
+    if made.kind == LOCAL:
+        return own["root"] is made.root
+    return own["_store_dict"] is made.root
+
+
+cdef bint store_is_plain(Compiled made):
+    """Whether zarr itself would now go to the file or the dict: open, its classes as they were."""
+    if not made.store.__dict__["_is_open"]:
+        return False
+    if made.kind == LOCAL:
+        return LocalStore.get is local_get and getattr(LocalStore, "get_sync", None) is local_get_sync
+    return MemoryStore.get is memory_get and getattr(MemoryStore, "get_sync", None) is memory_get_sync
+
+
+cdef bint buffers_are_default():
+    """Whether zarr's config names the host-memory buffers."""
+    cdef dict settings = zarr_config.config
+    return settings.get("buffer") == DEFAULT_BUFFER and settings.get("ndbuffer") == DEFAULT_NDBUFFER
+
+
+cdef Compiled native(object array):
+    """The array's program where a direct read may be made, else None."""
+    cdef object async_array = array._async_array
+    cdef dict attributes
+    cdef object found
+    cdef Compiled made
+    if type(async_array) is not AsyncArray:
+        return None
+    attributes = async_array.__dict__
+    found = attributes.get("_cyzarr")
+    if type(found) is Compiled and still_valid(<Compiled> found, attributes):
+        made = <Compiled> found
+    else:
+        made = compile_for(async_array, attributes)
+    if made.program is None:
+        if made.chosen:
+            observe.note_fallback(made.reason)
+        return None
+    if not store_is_plain(made) or not buffers_are_default():
+        return None
+    return made
+
+
+# --- selections
+
+cdef struct Key:
+    int ndim                       # of the result
+    bint numpy_ints                # holds a NumPy integer: zarr's basic road, which gives scalars
+    bint ellipsis
+    bint empty
+    bint drops[MAX_NDIM]           # per axis of the array: an integer
+    cnp.npy_intp shape[MAX_NDIM]   # of the result
+
+
+cdef bint take_index(object item, Py_ssize_t extent, Span* span, Key* key):
+    """An exact int or a NumPy integer within the axis; False for anything else, out of range included."""
+    cdef Py_ssize_t at
+    if PyLong_CheckExact(item):
+        pass
+    elif PyArray_IsIntegerScalar(item) and not isinstance(item, int):
+        key.numpy_ints = True
+        item = PyNumber_Index(item)
+    else:
+        return False
+    try:
+        at = PyLong_AsSsize_t(item)
+    except OverflowError:
+        return False
+    if at < 0:
+        at += extent
+    if at < 0 or at >= extent:
+        return False
+    span.start = at
+    span.step = span.count = 1
+    return True
+
+
+cdef bint take_slice(object item, Py_ssize_t extent, Span* span):
+    """A slice with a positive step; False for any other."""
+    cdef Py_ssize_t start = 0, stop = 0, step = 1
+    try:
+        PySlice_Unpack(item, &start, &stop, &step)
+    except (TypeError, ValueError):
+        return False
+    if step < 1:
+        return False
+    span.count = PySlice_AdjustIndices(extent, &start, &stop, step)
+    span.start = start
+    span.step = step
+    return True
+
+
+cdef bint parse(object selection, Compiled made, Span* spans, Key* key):
+    """Basic selections to one span per axis; False: zarr's own code says what it is."""
+    cdef tuple items = selection if PyTuple_CheckExact(selection) else (selection,)
+    cdef Py_ssize_t n = PyTuple_GET_SIZE(items), i
+    cdef int axis = 0, skip
+    cdef object item
+    memset(spans, 0, made.ndim * sizeof(Span))
+    key.ndim = 0
+    key.numpy_ints = key.ellipsis = key.empty = False
+    for i in range(n):
+        item = <object> PyTuple_GET_ITEM(items, i)
+        if item is Ellipsis:
+            if key.ellipsis:
+                return False
+            key.ellipsis = True
+            skip = made.ndim - <int> (n - 1)
+            if skip < 0:
+                return False
+            while skip > 0:
+                take_all(made, spans, key, axis)
+                axis += 1
+                skip -= 1
+            continue
+        if axis >= made.ndim:
+            return False
+        if PySlice_Check(item):
+            if not take_slice(item, made.shape[axis], &spans[axis]):
+                return False
+            keep_axis(spans, key, axis)
+        elif take_index(item, made.shape[axis], &spans[axis], key):
+            key.drops[axis] = True
+        else:
+            return False
+        axis += 1
+    while axis < made.ndim:
+        take_all(made, spans, key, axis)
+        axis += 1
+    return True
+
+
+cdef void take_all(Compiled made, Span* spans, Key* key, int axis):
+    spans[axis].start = 0
+    spans[axis].step = 1
+    spans[axis].count = made.shape[axis]
+    keep_axis(spans, key, axis)
+
+
+cdef void keep_axis(Span* spans, Key* key, int axis):
+    key.drops[axis] = False
+    key.shape[key.ndim] = spans[axis].count
+    key.empty = key.empty or spans[axis].count == 0
+    key.ndim += 1
+
+
+# --- reading
+
+cdef int threads_for(const Read* read) except -1:
+    if read.cost_ns < 30_000:
+        return 1
+    return config.threads()
+
+
+cdef Source* look_up(Compiled made, Read* read, list held) except? NULL:
+    """Find every object of a read in the MemoryStore; NULL where one is not a plain buffer."""
+    cdef Source* sources = <Source*> calloc(read.n_objects, sizeof(Source))
+    cdef dict objects = made.root
+    cdef Py_ssize_t i
+    cdef cnp.ndarray data
+    if sources == NULL:
+        raise MemoryError
+    for i in range(read.n_objects):
+        sources[i].fd = -1
+        value = objects.get(made.key_prefix + object_key(read, i))
+        if value is None:
+            sources[i].size = -1
+            continue
+        if type(value) is not cpu.Buffer or type(value._data) is not np.ndarray:
+            free(sources)
+            return NULL
+        data = value._data
+        if cnp.PyArray_TYPE(data) != cnp.NPY_UINT8 and cnp.PyArray_TYPE(data) != cnp.NPY_INT8 or data.ndim != 1 or (
+                not cnp.PyArray_IS_C_CONTIGUOUS(data)):
+            free(sources)
+            return NULL
+        held.append(data)
+        sources[i].size = data.size
+        # An empty buffer has an address too.
+        sources[i].data = <const char*> cnp.PyArray_DATA(data)
+    return sources
+
+
+cdef object run(Compiled made, Span* spans, Key* key, object out):
+    """Read into a fresh array, or into `out`. None: zarr's own code must say what this is."""
+    cdef cnp.ndarray target
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Read* read
+    cdef ReadHolder holder = None
+    cdef Source* sources = NULL
+    cdef list held = []
+    cdef int axis, at = 0, status
+    if out is None:
+        out = cnp.PyArray_EMPTY(key.ndim, key.shape, made.program.dtype.num, made.fortran) if made.simple else (
+            np.empty([key.shape[axis] for axis in range(key.ndim)], made.program.dtype, "F" if made.fortran else "C"))
+    target = out
+    if key.empty:
+        return out
+    for axis in range(made.ndim):
+        strides[axis] = 0
+        if not key.drops[axis]:
+            strides[axis] = target.strides[at]
+            at += 1
+    read = read_new(made.program, spans, False, <char*> cnp.PyArray_DATA(target), strides)
+    try:
+        read.lead = made.lead
+        read.separator = made.separator
+        if made.kind == LOCAL:
+            read.prefix = made.prefix
+            read.prefix_nbytes = len(made.prefix)
+        else:
+            sources = look_up(made, read, held)
+            if sources == NULL:
+                return None
+            read.memory = sources
+        status = E_AGAIN
+        if read.cost_ns < HOLD_NS and read.n_tasks < 64:
+            status = read_run_held(read)
+        if status == E_AGAIN:
+            holder = ReadHolder()
+            holder.uses = (made, out, held)
+            status = run_released(read, holder)
+        if status != OK:
+            read_raise(read, made.key_prefix)
+            raise MemoryError("a read was given up")
+        if read.stats.chunks_missing and not made.fill_missing:
+            return None
+        if tracing:
+            observe.record("direct", read.stats)
+        return out
+    finally:
+        if holder is None:
+            read_free(read)
+            free(sources)
+        else:
+            holder.read = read
+            holder.sources = sources
+
+
+cdef int run_released(Read* read, ReadHolder holder) except -1:
+    cdef int threads = threads_for(read)
+    read_split(read, threads)
+    return reads_run(&read, 1, threads, holder)
+
+
+def getitem(self, selection):
+    """`zarr.Array.__getitem__`: see zarr's documentation."""
+    cdef Span spans[MAX_NDIM]
+    cdef Key key
+    cdef Compiled made = native(self) if active else None
+    cdef object found
+    global served
+    if made is None or not parse(selection, made, spans, &key):
+        return zarr_getitem(self, selection)
+    found = run(made, spans, &key, None)
+    if found is None:
+        return zarr_getitem(self, selection)
+    served += 1
+    # As zarr: integers and slices alone take its orthogonal road, which gives 0-d arrays; a NumPy
+    # integer, an Ellipsis or an array of no axes its basic road, which gives scalars.
+    if key.ndim == 0 and (key.numpy_ints or key.ellipsis or made.ndim == 0):
+        return found[()]
+    return found
+
+
+def get_basic_selection(self, selection=Ellipsis, *, out=None, prototype=None, fields=None):
+    """`zarr.Array.get_basic_selection`: see zarr's documentation."""
+    cdef Span spans[MAX_NDIM]
+    cdef Key key
+    cdef Compiled made = native(self) if active and fields is None and prototype is None else None
+    cdef object found = None
+    global served
+    if made is not None and parse(selection, made, spans, &key):
+        if out is None:
+            found = run(made, spans, &key, None)
+        else:
+            target = target_of(out, made, &key)
+            if target is not None:
+                found = run(made, spans, &key, target)
+    if found is None:
+        return zarr_get_basic_selection(self, selection, out=out, prototype=prototype, fields=fields)
+    served += 1
+    return found[()] if key.ndim == 0 else found
+
+
+cdef object target_of(object out, Compiled made, const Key* key):
+    """The ndarray of an `out` that can be read into as it is; None: through zarr's own code."""
+    cdef int axis
+    found = _zarr.cpu_array(out)
+    if found is None or found.dtype != made.program.dtype or not found.flags.writeable or found.ndim != key.ndim:
+        return None
+    for axis in range(key.ndim):
+        if found.shape[axis] != key.shape[axis]:
+            return None
+    return found
+
+
+# --- what activate and observe need
+
+def set_zarr_functions(getitem_, get_basic_selection_):
+    """zarr's own functions, for what the direct road doesn't take."""
+    global zarr_getitem, zarr_get_basic_selection
+    zarr_getitem, zarr_get_basic_selection = getitem_, get_basic_selection_
+
+
+def set_active(bint on):
+    global active
+    active = on
+
+
+def is_active():
+    return active
+
+
+def set_tracing(bint on):
+    global tracing
+    tracing = on
+
+
+def served_reads():
+    """How many reads took the direct road since the process started."""
+    return served
