@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 STRUCT = np.dtype([("flux", "<f4"), ("mask", ">i2"), ("tag", "u1"), ("pair", "<c8", (2,))])
 DTYPES = [
     np.dtype(name)
-    for name in "u1 ? i2 >i2 f4 >f4 f8 >i8 c8 >c8 c16 >c16 S3 S16 U2 >U2 V5 V8 M8[s] >m8[ms]".split()
+    for name in "u1 ? i2 >f2 f4 >f4 f8 >i8 g >g >c8 c16 >c16 G >G S3 S16 U2 >U2 V5 V8 M8[s] >m8[ms]".split()
 ] + [STRUCT, np.dtype([("nested", STRUCT), ("last", ">f8")])]
 
 dtypes = st.sampled_from(DTYPES)
@@ -40,6 +40,8 @@ def same_items(a, b):
         return False
     if a.dtype.names:
         return all(same_items(a[name], b[name]) for name in a.dtype.names)
+    if a.dtype.names == ():
+        return True
     return a.tobytes() == b.astype(a.dtype).tobytes()
 
 
@@ -70,7 +72,7 @@ def _cut(shape, steps, margins, order):
         first = margin if step > 0 else margin + (n - 1) * -step
         last = first + n * step
         slices.append(slice(first, last if last >= 0 else None, step) if n else slice(0, 0))
-    return lambda base: base[tuple(slices)].transpose(order)
+    return lambda base: base[(..., *slices)].transpose(order)
 
 
 @st.composite
