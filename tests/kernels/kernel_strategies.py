@@ -2,7 +2,9 @@
 
 import math
 
+import numcodecs
 import numpy as np
+import reference
 from hypothesis import strategies as st
 
 STRUCT = np.dtype([("flux", "<f4"), ("mask", ">i2"), ("tag", "u1"), ("pair", "<c8", (2,))])
@@ -117,3 +119,107 @@ def entries(size, falling=False):
 def selections(shape, falling=False):
     """A selection of an array of ``shape``: a tuple with one entry per axis."""
     return st.tuples(*(entries(size, falling) for size in shape))
+
+
+# Programs: see reference.shard for what a chain is.
+
+CODECS = {
+    "zstd": [numcodecs.Zstd(level=1), numcodecs.Zstd(level=3, checksum=True)],
+    "blosc": [
+        numcodecs.Blosc(cname=cname, clevel=5, shuffle=shuffle)
+        for cname in ("lz4", "zstd", "zlib", "blosclz")
+        for shuffle in (numcodecs.Blosc.NOSHUFFLE, numcodecs.Blosc.SHUFFLE)
+    ],
+    "lz4": [numcodecs.LZ4()],
+    "gzip": [numcodecs.GZip(level=1)],
+    "zlib": [numcodecs.Zlib(level=1)],
+    "crc32c": [None],
+}
+
+
+def filters(*names):
+    """Bytes-to-bytes part of a chain, by names."""
+    return [{"name": name, "codec": CODECS[name][0]} for name in names]
+
+
+def plain(shape, dtype, *names, order=None):
+    """A chain that ends in ``bytes``."""
+    return {
+        "shape": shape,
+        "order": order,
+        "filters": filters(*names),
+        "bytes": {"dtype": np.dtype(dtype)},
+    }
+
+
+def shard(shape, chain, *names, order=None, index_order=None, **index):
+    """A chain that ends in a shard of inner chunks stored by ``chain``."""
+    options = {"location": "end", "byteorder": "little", "checksums": 1, "order": index_order}
+    return {
+        "shape": shape,
+        "order": order,
+        "filters": filters(*names),
+        "shard": {"chunk_shape": chain["shape"], "chain": chain, "index": {**options, **index}},
+    }
+
+
+@st.composite
+def _filters(draw):
+    names = draw(st.lists(st.sampled_from(sorted(CODECS)), max_size=2))
+    return [{"name": name, "codec": draw(st.sampled_from(CODECS[name]))} for name in names]
+
+
+@st.composite
+def _indexes(draw, ndim):
+    return {
+        "location": draw(st.sampled_from(["end", "start"])),
+        "byteorder": draw(st.sampled_from(["little", "big"])),
+        "checksums": draw(st.sampled_from([1, 0, 2])),
+        "order": draw(st.none() | st.permutations(range(ndim + 1)).map(tuple)),
+    }
+
+
+def _divisors(n):
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+@st.composite
+def chains(draw, shape, dtype, depth):
+    """A chain for chunks of ``shape``: shards nested ``depth`` deep."""
+    ndim = len(shape)
+    order = draw(st.none() | st.permutations(range(ndim)).map(tuple))
+    chain = {"shape": shape, "order": order, "filters": draw(_filters())}
+    if depth == 0:
+        stored = dtype.newbyteorder() if draw(st.booleans()) else dtype
+        return {**chain, "bytes": {"dtype": stored}}
+    encoded = [shape[axis] for axis in order or range(ndim)]
+    inner = tuple(draw(st.sampled_from(_divisors(n))) for n in encoded)
+    part = {
+        "chunk_shape": inner,
+        "chain": draw(chains(inner, dtype, depth - 1)),
+        "index": draw(_indexes(ndim)),
+    }
+    return {**chain, "shard": part}
+
+
+@st.composite
+def stored_chunks(draw, min_depth=1, max_depth=3):
+    """(chain, dtype, fill, values, layout): a chunk, how it is stored, and its items.
+
+    Some regions hold the fill value only, so that inner chunks of any level can be absent.
+    """
+    shape = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 4, 6, 8]), max_size=3)))
+    dtype = draw(dtypes)
+    chain = draw(chains(shape, dtype, draw(st.integers(min_depth, max_depth))))
+    seed = draw(st.integers(0, 2**32 - 1))
+    fill = random_items((1,), dtype, seed).tobytes()
+    values = random_items(shape, dtype, seed + 1)
+    for _ in range(draw(st.integers(0, 3))):
+        values[draw(st.tuples(*(slices(n) for n in shape)))] = np.frombuffer(fill, dtype)[0]
+    layout = reference.Layout(
+        absent=draw(st.sampled_from([1.0, 0.5, 0.0])),
+        shuffle=draw(st.booleans()),
+        max_gap_nbytes=draw(st.sampled_from([0, 0, 5])),
+        seed=seed,
+    )
+    return chain, dtype, fill, values, layout

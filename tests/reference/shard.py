@@ -67,10 +67,12 @@ def _axes(chain):
 
 
 def _inner_slices(shard, position):
-    return tuple(
+    """Where the inner chunk lies; the Ellipsis keeps an array without axes an array."""
+    slices = [
         slice(p * size, (p + 1) * size)
         for p, size in zip(position, shard["chunk_shape"], strict=True)
-    )
+    ]
+    return (..., *slices)
 
 
 def _chunks_per_shard(shape, shard):
