@@ -27,7 +27,8 @@ def pick(array, selection):
     if len(selection) != array.ndim:
         raise ValueError(f"{len(selection)} entries for {array.ndim} axes")
     for axis in reversed(range(array.ndim)):
-        array = array[(slice(None),) * axis + (selection[axis],)]
+        # The Ellipsis keeps what is left of no axes an array, in its own byte order.
+        array = array[(*(slice(None),) * axis, selection[axis], ...)]
     return array
 
 
