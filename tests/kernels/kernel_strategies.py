@@ -8,10 +8,12 @@ import reference
 from hypothesis import strategies as st
 
 STRUCT = np.dtype([("flux", "<f4"), ("mask", ">i2"), ("tag", "u1"), ("pair", "<c8", (2,))])
+NAMES = "u1 ? i2 >f2 f4 >f4 f8 >i8 g >g >c8 c16 >c16 G >G S3 S16 U2 >U2 V5 V8 M8[s] >m8[ms]"
 DTYPES = [
-    np.dtype(name)
-    for name in "u1 ? i2 >f2 f4 >f4 f8 >i8 g >g >c8 c16 >c16 G >G S3 S16 U2 >U2 V5 V8 M8[s] >m8[ms]".split()
-] + [STRUCT, np.dtype([("nested", STRUCT), ("last", ">f8")])]
+    *(np.dtype(name) for name in NAMES.split()),
+    STRUCT,
+    np.dtype([("nested", STRUCT), ("last", ">f8")]),
+]
 
 dtypes = st.sampled_from(DTYPES)
 

@@ -140,7 +140,7 @@ TINY = plain((2,), "<i4")
 HOSTILE = {
     "raw": shard((4,), TINY),
     "raw, no checksum": shard((4,), TINY, checksums=0),
-    "raw, big index at the start": shard((4,), TINY, checksums=0, byteorder="big", location="start"),
+    "big index at the start": shard((4,), TINY, checksums=0, byteorder="big", location="start"),
     "crc32c": shard((4,), plain((2,), "<i4", "crc32c"), checksums=0),
     "zstd": shard((4,), plain((2,), "<i4", "zstd"), checksums=0),
     "blosc": shard((4,), plain((2,), "<i4", "blosc"), checksums=0),
@@ -315,7 +315,7 @@ def test_read_only_out_is_refused():
     assert not out.any()
 
 
-@pytest.mark.parametrize("out", [None, b"\0" * 96, [[0] * 6] * 4, 5], ids=["none", "bytes", "list", "int"])
+@pytest.mark.parametrize("out", [None, b"\0" * 96, [[0] * 6] * 4, 5], ids=lambda x: str(type(x)))
 def test_out_that_is_no_array_is_refused(out):
     with pytest.raises(REFUSED):
         decode(out=out)
