@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_strategies import (
     DTYPES,
@@ -31,6 +31,7 @@ def copies(draw):
     return draw(placed(shape, dtype)), draw(placed(shape, other))
 
 
+@settings(deadline=None)
 @given(copies())
 def test_copy_equals_twin(arguments):
     src, dst = arguments
@@ -249,6 +250,7 @@ def test_interleaved_arrays_are_no_overlap():
 # fill_block
 
 
+@settings(deadline=None)
 @given(shapes().flatmap(lambda s: dtypes.flatmap(lambda d: placed(s, d))), st.integers(0, 2**32))
 def test_fill_equals_twin(dst, seed):
     value = random_items((1,), dst.view.dtype, seed).tobytes()
@@ -310,6 +312,7 @@ def gathers(draw):
     return draw(placed(shape, dtype)), indices, draw(placed(dst_shape, other))
 
 
+@settings(deadline=None)
 @given(gathers())
 def test_gather_equals_twin(arguments):
     src, indices, dst = arguments

@@ -1,6 +1,8 @@
 """decode_shard against its twin, and on arguments and stored bytes that don't fit."""
 
+import contextlib
 import gc
+import itertools
 import threading
 
 import numpy as np
@@ -32,14 +34,14 @@ ABSENT = reference.ABSENT
 @st.composite
 def reads(draw):
     """A stored chunk, a selection of it, and a place for the result."""
-    stored = draw(stored_chunks())
+    stored = draw(stored_chunks(min_depth=0))
     shape, dtype = stored[0]["shape"], stored[1]
-    selection = draw(selections(shape))
+    selection = draw(selections(shape, falling=True))
     out = draw(placed(reference.selected_shape(selection, shape), dtype))
     return stored, selection, out
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None)
 @given(reads())
 def test_equals_twin(arguments):
     (chain, dtype, fill, values, layout), selection, out = arguments
@@ -92,6 +94,36 @@ def test_examples():
     assert read(DATA, selection=(slice(0, 4, 3), 2)).tolist() == [2, 20]
     picked = read(DATA, selection=(np.array([3, 0, 3]), np.array([5, 5])))
     assert picked.tolist() == [[23, 23], [5, 5], [23, 23]]
+
+
+CODEC_NAMES = ("zstd", "blosc", "lz4", "gzip", "zlib", "crc32c")
+PAIRS = [(), *((name,) for name in CODEC_NAMES), *itertools.product(CODEC_NAMES, repeat=2)]
+
+
+@pytest.mark.parametrize("outer", PAIRS, ids=" ".join)
+def test_filters_around_filters(outer, native):
+    """What an outer chain was undone into must outlive the undoing of the inner chains."""
+    for inner in PAIRS:
+        chain = shard((2, 4), plain((2, 2), "<i4", *inner), *outer)
+        values = np.arange(8, dtype="i4").reshape(2, 4)
+        data = reference.encode_shard(values, reference.Program(chain, I4, FILL))
+        assert np.array_equal(read(data, chain), values), inner
+
+
+@pytest.mark.parametrize("around", ["zstd", "gzip", "blosc"])
+def test_containers_larger_than_what_they_hold(around):
+    """Inner chunks of one byte in 20 bytes of gzip each: far more than the items, and legal."""
+    n = 200_000
+    payload = filters("gzip")[0]["codec"].encode(b"\7")
+    offsets = np.arange(n, dtype=np.uint64) * len(payload)
+    index = np.stack([offsets, np.full(n, len(payload), dtype=np.uint64)], axis=1)
+    stored = payload * n + reference.encode_index(index, checksums=0)
+    chain = shard((n,), plain((1,), "u1", "gzip"), around, checksums=0)
+    out = np.zeros(3, dtype="u1")
+    program = kernels.Program(chain, np.dtype("u1"), b"\0")
+    data = bytes(filters(around)[0]["codec"].encode(stored))
+    kernels.decode_shard(data, program, (slice(5, None, n // 3),), out)
+    assert out.tolist() == [7, 7, 7]
 
 
 def test_absent_chunks_are_fill_bit_for_bit():
@@ -187,7 +219,7 @@ SELECTIONS = [(ALL,), (slice(0, 1),), (slice(2, 4),)]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_every_truncation(name):
+def test_every_truncation(name, native):
     chain, data = hostile_example(name)
     for n in range(len(data)):
         for selection in SELECTIONS:
@@ -195,7 +227,7 @@ def test_every_truncation(name):
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_every_flipped_byte(name):
+def test_every_flipped_byte(name, native):
     chain, data = hostile_example(name)
     for position in range(len(data)):
         for flip in (0x01, 0x80, 0xFF):
@@ -206,7 +238,7 @@ def test_every_flipped_byte(name):
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_longer_objects(name):
+def test_longer_objects(name, native):
     chain, data = hostile_example(name)
     for extra in (b"\0", b"\xff" * 4, bytes(16)):
         for longer in (data + extra, extra + data):
@@ -257,7 +289,7 @@ def test_lying_index(lie, location):
     assert read(data, chain, (slice(6, 8),)).tolist() == [6, 7]
 
 
-def test_decoded_length_is_checked():
+def test_decoded_length_is_checked(native):
     """Containers that decode well, to another length than the inner chunk's."""
     for name in ("zstd", "blosc", "lz4", "gzip", "zlib"):
         chain = shard((2,), plain((2,), "<i4", name))
@@ -416,10 +448,8 @@ def test_out_over_its_own_data():
     """The shard's bytes change while they are read: refused, or no crash and no stray write."""
     data = bytearray(DATA) + bytearray(400)
     out = np.frombuffer(data, dtype="i4", count=24, offset=0).reshape(4, 6)
-    try:
+    with contextlib.suppress(ValueError):
         decode(data=memoryview(data)[: len(DATA)], out=out)
-    except ValueError:
-        pass
     assert not any(data[len(DATA) :])
 
 
@@ -492,7 +522,7 @@ def test_program_outlives_its_description():
     assert np.array_equal(out, VALUES)
 
 
-def test_many_threads_share_a_program():
+def test_many_threads_share_a_program(native):
     chain = shard((32, 32), plain((8, 8), "<i4", "zstd", "crc32c"))
     values = np.arange(1024, dtype="i4").reshape(32, 32)
     data = reference.encode_shard(values, reference.Program(chain, I4, FILL))
@@ -596,7 +626,7 @@ def test_giant_inner_chunk_of_few_bytes():
         read(data, chain, (0, 0))
 
 
-def test_giant_compressed_inner_chunk_of_few_bytes():
+def test_giant_compressed_inner_chunk_of_few_bytes(native):
     for name in ("zstd", "blosc", "lz4", "gzip", "zlib"):
         chain = shard((2**30, 2**20), plain((2**29, 2**19), "<i4", name))
         payload = bytes(filters(name)[0]["codec"].encode(bytes(64)))

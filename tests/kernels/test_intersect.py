@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_strategies import selections
 
@@ -82,6 +82,7 @@ def test_one_table_per_axis():
 grids = st.tuples(st.integers(0, 30), st.integers(1, 35))
 
 
+@settings(deadline=None)
 @given(
     st.lists(grids, min_size=1, max_size=3).flatmap(
         lambda axes: st.tuples(st.just(axes), selections([size for size, _ in axes], falling=True))

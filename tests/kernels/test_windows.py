@@ -1,11 +1,12 @@
 """block_window and block_windows: worked examples, the twin, and the law that defines them."""
 
+import contextlib
 import math
 
 import numpy as np
 import pytest
 import reference
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_strategies import selections, shapes
 
@@ -62,6 +63,7 @@ chunk_and_selection = shapes(max_dims=4, max_side=5).flatmap(
 )
 
 
+@settings(deadline=None)
 @given(chunk_and_selection)
 def test_window_equals_twin(arguments):
     shape, selection = arguments
@@ -98,26 +100,18 @@ def test_window_counts_large_items_exactly():
 def test_product_overflow_is_refused_or_exact(shape):
     selection = tuple(n - 1 for n in shape)
     last = math.prod(shape) - 1
-    try:
+    with contextlib.suppress(REFUSED):
         assert kernels.block_window(selection, shape)[0] == last
-    except REFUSED:
-        pass
-    try:
+    with contextlib.suppress(REFUSED):
         assert kernels.block_windows(selection, shape).tolist() == [[last, 1]]
-    except REFUSED:
-        pass
 
 
 def test_overflow_beside_an_empty_axis_is_no_harm():
     shape, selection = (2**62, 0, 2**62), (5, ALL, 7)
-    try:
+    with contextlib.suppress(REFUSED):
         assert math.prod(kernels.block_window(selection, shape)[1]) == 0
-    except REFUSED:
-        pass
-    try:
+    with contextlib.suppress(REFUSED):
         assert len(kernels.block_windows(selection, shape)) == 0
-    except REFUSED:
-        pass
 
 
 @pytest.mark.parametrize("index", [4, 5, 2**31, 2**63 - 1, 2**64, -5, -(2**63), -(2**64)])
@@ -182,6 +176,7 @@ def test_windows_examples():
     assert kernels.block_windows((ALL, ALL, ALL), chunk).tolist() == [[0, 140]]
 
 
+@settings(deadline=None)
 @given(chunk_and_selection, st.integers(1, 9), st.integers(0, 60))
 def test_windows_equal_twin(arguments, itemsize, max_gap_nbytes):
     shape, selection = arguments
