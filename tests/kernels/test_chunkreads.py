@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_strategies import placed, plain, points, same_items, selections, shard, stored_chunks
 
-from cyzarr import CorruptChunkError, kernels
+from cyzarr import kernels
+from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels import decompress
 
 ALL = slice(None)

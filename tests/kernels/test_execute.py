@@ -22,7 +22,8 @@ from kernel_strategies import (
     stored_chunks,
 )
 
-from cyzarr import CorruptChunkError, kernels
+from cyzarr import kernels
+from cyzarr.errors import CorruptChunkError
 
 REFUSED = (TypeError, ValueError, IndexError, OverflowError)
 ALL = slice(None)

@@ -9,7 +9,8 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyzarr import CorruptChunkError, kernels
+from cyzarr import kernels
+from cyzarr.errors import CorruptChunkError
 
 ABSENT = reference.ABSENT
 REFUSED = (TypeError, ValueError, OverflowError)
