@@ -241,6 +241,18 @@ def test_any_number_of_threads_is_right_or_refused(threads):
     assert np.array_equal(out, VALUES)
 
 
+def test_counts_are_of_one_run():
+    program = kernels.Program(plain((4,), "<i4"), I4, FILL)
+    chunk_read = kernels.ChunkRead(program, (ALL,), np.zeros(4, dtype="i4"))
+    chunk_read.set_object(bytes(16))
+    first = kernels.run_reads([chunk_read])
+    assert (first["bytes_needed"], first["chunks_decoded"]) == (16, 1)
+    try:
+        assert kernels.run_reads([chunk_read]) == first
+    except RuntimeError:
+        pass
+
+
 # What could crash runs in a process of its own, so that a crash is one failure.
 
 
