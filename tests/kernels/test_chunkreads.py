@@ -1,0 +1,356 @@
+"""ChunkRead and run_reads: the same read from memory, from a file, and from fetched parts."""
+
+import contextlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_strategies import placed, plain, points, same_items, selections, shard, stored_chunks
+
+from cyzarr import kernels
+from cyzarr.errors import CorruptChunkError
+from cyzarr.kernels import decompress
+
+ALL = slice(None)
+I4 = np.dtype("i4")
+FILL = np.int32(-7).tobytes()
+CHAIN = shard((4, 6), plain((2, 3), "<i4"))
+VALUES = np.arange(24, dtype="i4").reshape(4, 6)
+DATA = reference.encode_shard(VALUES, reference.Program(CHAIN, I4, FILL))
+PROGRAM = kernels.Program(CHAIN, I4, FILL)
+
+
+def parts_of(data, requests):
+    return [(offset, data[offset : offset + nbytes]) for offset, nbytes in requests]
+
+
+def give_parts(chunk_read, data, size_known=True):
+    """Fetch what the read asks for, as a store would, and hand it over."""
+    size = len(data) if size_known else None
+    if chunk_read.whole:
+        chunk_read.set_object(data)
+    elif chunk_read.index_request is None:
+        chunk_read.set_parts(parts_of(data, chunk_read.chunk_requests()), size=len(data))
+    else:
+        place, nbytes = chunk_read.index_request
+        index = data[:nbytes] if place == "start" else data[len(data) - nbytes :]
+        requests = chunk_read.inner_requests(index, size)
+        chunk_read.set_parts(parts_of(data, requests), size=size, index=index)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("chunks") / "chunk"
+
+
+def give(chunk_read, data, source, path):
+    if source == "memory":
+        chunk_read.set_object(data)
+    elif source == "file":
+        path.write_bytes(data)
+        chunk_read.set_file(bytes(path))
+    else:
+        give_parts(chunk_read, data, source == "parts of known size")
+
+
+@contextlib.contextmanager
+def native_table(on):
+    """The table of C decoders on, or off: then the Python codecs of the program decode."""
+    decompress.set_native(on)
+    try:
+        yield
+    finally:
+        decompress.set_native(True)
+
+
+SOURCES = ["memory", "file", "parts of known size", "parts"]
+
+
+@settings(deadline=None)
+@given(stored_chunks(min_depth=0), st.data())
+def test_every_source_and_kind_of_selection(path, stored, data):
+    chain, dtype, fill, values, layout = stored
+    stored_bytes = reference.encode_shard(values, reference.Program(chain, dtype, fill), layout)
+    program = kernels.Program(chain, dtype, fill)
+    together = values.ndim > 0 and data.draw(st.booleans())
+    selection = data.draw((points if together else selections)(values.shape))
+    expected = values[selection] if together else reference.pick(values, selection)
+    for source in SOURCES:
+        out = data.draw(placed(expected.shape, dtype))
+        chunk_read = kernels.ChunkRead(program, selection, out.view, points=together)
+        give(chunk_read, stored_bytes, source, path)
+        with native_table(data.draw(st.booleans())):
+            kernels.run_reads([chunk_read], threads=data.draw(st.sampled_from([1, 3])))
+        assert same_items(out.view, expected), source
+        assert out.untouched(), source
+
+
+@settings(deadline=None, max_examples=50)
+@given(stored_chunks(min_depth=0), st.data())
+def test_missing_object_is_fill(stored, data):
+    chain, dtype, fill, values, _ = stored
+    selection = data.draw(selections(values.shape))
+    out = data.draw(placed(reference.selected_shape(selection, values.shape), dtype))
+    chunk_read = kernels.ChunkRead(kernels.Program(chain, dtype, fill), selection, out.view)
+    chunk_read.set_missing()
+    kernels.run_reads([chunk_read])
+    assert same_items(out.view, reference.Program(chain, dtype, fill).filled(out.view.shape))
+    assert out.untouched()
+
+
+def test_missing_file_is_fill(path):
+    out = np.zeros((4, 6), dtype="i4")
+    chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), out)
+    chunk_read.set_file(bytes(path.with_name("nothing")))
+    kernels.run_reads([chunk_read])
+    assert (out == -7).all()
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_many_reads_at_once(source, threads, tmp_path):
+    out = np.zeros((4 * 40, 6), dtype="i4")
+    reads = []
+    for i in range(40):
+        data = reference.encode_shard(VALUES + 100 * i, reference.Program(CHAIN, I4, FILL))
+        chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), out[4 * i : 4 * i + 4])
+        give(chunk_read, data, source, tmp_path / str(i))
+        reads.append(chunk_read)
+    kernels.run_reads(reads, threads=threads)
+    assert np.array_equal(out, np.concatenate([VALUES + 100 * i for i in range(40)]))
+
+
+@pytest.mark.parametrize("source", SOURCES[:3])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_one_bad_read_among_many(source, threads, tmp_path):
+    """The error names the object at fault, and the reads after it can be made again."""
+    damaged = bytearray(DATA)
+    damaged[-1] ^= 1
+    for bad in (0, 7, 19):
+        reads, out = [], np.zeros((20, 4, 6), dtype="i4")
+        for i in range(20):
+            chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), out[i], key=f"c/{i}/x")
+            if i == bad:
+                give(chunk_read, bytes(damaged), "memory", None)
+            else:
+                give(chunk_read, DATA, source, tmp_path / str(i))
+            reads.append(chunk_read)
+        with pytest.raises(CorruptChunkError, match=f"c/{bad}/x"):
+            kernels.run_reads(reads, threads=threads)
+    again = np.zeros((4, 6), dtype="i4")
+    kernels.decode_shard(DATA, PROGRAM, (ALL, ALL), again)
+    assert np.array_equal(again, VALUES)
+
+
+@pytest.mark.parametrize("source", ["memory", "file", "parts of known size"])
+def test_every_truncation_from_every_source(source, path):
+    out = np.zeros((4, 6), dtype="i4")
+    for n in range(len(DATA)):
+        chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), out)
+        with pytest.raises(CorruptChunkError):
+            give(chunk_read, DATA[:n], source, path)
+            kernels.run_reads([chunk_read])
+
+
+def test_requests_are_the_touched_inner_chunks():
+    chunk_read = kernels.ChunkRead(PROGRAM, (1, slice(2, 5)), np.zeros(3, dtype="i4"))
+    assert chunk_read.index_request == ("end", 68)
+    assert chunk_read.inner_requests(DATA[-68:], len(DATA)) == [(0, 24), (24, 24)]
+    assert not chunk_read.whole
+    assert chunk_read.stored_nbytes is None
+
+
+def test_requests_of_an_uncompressed_chunk():
+    program = kernels.Program(plain((4, 6), "<i4", order=(1, 0)), I4, FILL)
+    chunk_read = kernels.ChunkRead(program, (slice(1, 3), 2), np.zeros(2, dtype="i4"))
+    assert chunk_read.index_request is None
+    assert chunk_read.stored_nbytes == 96
+    assert chunk_read.chunk_requests() == [(4 * (2 * 4 + 1), 8)]
+
+
+def test_absent_inner_chunks_are_not_asked_for():
+    data = reference.encode_shard(np.full((4, 6), -7, "i4"), reference.Program(CHAIN, I4, FILL))
+    chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), np.zeros((4, 6), "i4"))
+    assert chunk_read.inner_requests(data[-68:], len(data)) == []
+
+
+@pytest.mark.parametrize("drop", [0, 1, 2, 3])
+def test_a_part_that_was_not_fetched_is_an_error(drop):
+    out = np.zeros((4, 6), dtype="i4")
+    chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), out)
+    parts = parts_of(DATA, chunk_read.inner_requests(DATA[-68:], len(DATA)))
+    del parts[drop]
+    chunk_read.set_parts(parts, size=len(DATA), index=DATA[-68:])
+    with pytest.raises(ValueError):
+        kernels.run_reads([chunk_read])
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 23])
+def test_a_short_part_is_an_error(nbytes):
+    out = np.zeros((4, 6), dtype="i4")
+    chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), out)
+    parts = parts_of(DATA, chunk_read.inner_requests(DATA[-68:], len(DATA)))
+    parts[-1] = parts[-1][0], parts[-1][1][:nbytes]
+    chunk_read.set_parts(parts, size=len(DATA), index=DATA[-68:])
+    with pytest.raises(ValueError):
+        kernels.run_reads([chunk_read])
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [(np.array([0]),), (np.array([0]), np.array([0, 1])), (np.array([0]), ALL), (0, 0), (0, [0]),
+     (np.array([4]), np.array([0])), (np.array([-5]), np.array([0])),
+     (np.array([0.0]), np.array([0])), (np.zeros((1, 1), int), np.array([0]))],
+    ids=repr,
+)  # fmt: skip
+def test_points_that_do_not_fit_are_refused(selection):
+    for shape in [(1,), (2,), (1, 2)]:
+        with pytest.raises((IndexError, ValueError, TypeError)):
+            kernels.ChunkRead(PROGRAM, selection, np.zeros(shape, dtype="i4"), points=True)
+
+
+def test_reads_without_bytes_are_refused():
+    chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), np.zeros((4, 6), dtype="i4"))
+    with pytest.raises(ValueError):
+        kernels.run_reads([chunk_read])
+
+
+@pytest.mark.parametrize("reads", [[None], [5], 5, ["x"], [PROGRAM]], ids=repr)
+def test_what_is_no_read_is_refused(reads):
+    with pytest.raises(TypeError):
+        kernels.run_reads(reads)
+
+
+def test_no_reads():
+    assert not any(kernels.run_reads([]).values())
+
+
+@pytest.mark.parametrize("threads", [-1, 0, 1000, 2**40])
+def test_any_number_of_threads_is_right_or_refused(threads):
+    out = np.zeros((4, 6), dtype="i4")
+    chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), out)
+    chunk_read.set_object(DATA)
+    try:
+        kernels.run_reads([chunk_read], threads=threads)
+    except (ValueError, OverflowError):
+        return
+    assert np.array_equal(out, VALUES)
+
+
+def test_counts_are_of_one_run():
+    program = kernels.Program(plain((4,), "<i4"), I4, FILL)
+    chunk_read = kernels.ChunkRead(program, (ALL,), np.zeros(4, dtype="i4"))
+    chunk_read.set_object(bytes(16))
+    first = kernels.run_reads([chunk_read])
+    assert (first["bytes_needed"], first["chunks_decoded"]) == (16, 1)
+    try:
+        assert kernels.run_reads([chunk_read]) == first
+    except RuntimeError:
+        pass
+
+
+# What could crash runs in a process of its own, so that a crash is one failure.
+
+
+def run_child(code, *arguments):
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    run = subprocess.run(command, timeout=60, check=False, capture_output=True, text=True)
+    told = (run.returncode, run.stdout[-200:], run.stderr[-2000:])
+    assert told[0] == 0, told
+
+
+REPEATED = """
+import sys, threading
+import numpy as np
+from cyzarr import kernels
+
+how, threads = sys.argv[1], int(sys.argv[2])
+chain = {
+    "shape": (4,), "order": None, "filters": [], "shard": {"chunk_shape": (1,), "chain": {
+        "shape": (1,), "order": None, "filters": [], "bytes": {"dtype": np.dtype("i4")}},
+        "index": {"location": "start", "byteorder": "little", "checksums": 0, "order": None}},
+}
+program = kernels.Program(chain, np.dtype("i4"), bytes(4))
+index = np.array([[64 + 4 * i, 4] for i in range(4)], dtype="<u8")
+data = index.tobytes() + np.arange(4, dtype="<i4").tobytes()
+out = np.zeros(4, dtype="i4")
+read = kernels.ChunkRead(program, (slice(None),), out)
+read.set_object(data)
+
+def run(reads):
+    try:
+        kernels.run_reads(reads, threads=threads)
+    except (ValueError, RuntimeError):
+        pass
+
+def again():
+    for _ in range(200):
+        run([read])
+
+if how == "in turn":
+    again()
+elif how == "in one call":
+    out[...] = 0
+    run([read] * 2)
+    run([read] * 50)
+    run([read])
+elif how == "after an error":
+    short = kernels.ChunkRead(program, (slice(None),), out)
+    short.set_object(data[:-1])
+    for _ in range(3):
+        run([short])
+    short.set_object(data)
+    run([short])
+else:
+    workers = [threading.Thread(target=again) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+assert out.tolist() == [0, 1, 2, 3], out
+"""
+
+
+@pytest.mark.parametrize("how", ["in turn", "in one call", "after an error", "from many threads"])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_same_read_again(how, threads):
+    """Right, or refused; never a crash."""
+    run_child(REPEATED, how, threads)
+
+
+UNMADE = """
+import numpy as np
+from cyzarr import kernels
+
+read = kernels.ChunkRead.__new__(kernels.ChunkRead)
+calls = [
+    lambda: kernels.run_reads([read]),
+    lambda: read.whole,
+    lambda: read.index_request,
+    lambda: read.stored_nbytes,
+    lambda: read.chunk_requests(),
+    lambda: read.inner_requests(b""),
+    lambda: read.touched(),
+    lambda: read.position(0),
+    lambda: read.set_missing(),
+    lambda: read.set_object(b"abc"),
+    lambda: read.set_file(b"x"),
+    lambda: read.set_parts([(0, b"abc")], index=b"abc"),
+    lambda: kernels.ChunkRead(kernels.Program.__new__(kernels.Program), (), np.zeros(())),
+]
+for number, call in enumerate(calls):
+    print("call", number, flush=True)
+    try:
+        call()
+    except Exception as error:
+        pass
+"""
+
+
+def test_objects_that_were_not_made_do_not_crash():
+    """``__new__`` without ``__init__``: pickling and subclasses get there."""
+    run_child(UNMADE)
