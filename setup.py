@@ -1,7 +1,8 @@
 """Build of the compiled kernels. What is not about compiling stands in pyproject.toml.
 
-``CYZARR_BUILD`` chooses how: ``release`` (default) or ``debug`` (bounds, wraparound and
-initialised checks on, no optimisation).
+``CYZARR_BUILD`` chooses how: ``release`` (default) or ``debug`` (bounds, None and initialised
+checks on, C division checked, no optimisation). ``CYZARR_BUILD_JOBS`` says how many compilers run
+at once, ``CYZARR_ANNOTATE`` writes Cython's annotated pages below build/.
 """
 
 import os
@@ -15,7 +16,10 @@ BUILD = os.environ.get("CYZARR_BUILD", "release")
 if BUILD not in ("release", "debug"):
     raise SystemExit(f"CYZARR_BUILD must be 'release' or 'debug', found {BUILD!r}")
 CHECKED = BUILD == "debug"
+JOBS = int(os.environ.get("CYZARR_BUILD_JOBS", "2"))
 
+# Every directive stands here. wraparound is off in both builds: with bounds checked and no
+# wraparound a negative index is an error, too.
 DIRECTIVES = {
     "language_level": 3,
     "binding": True,
@@ -29,9 +33,19 @@ DIRECTIVES = {
 FLAGS = ["-O0", "-g"] if CHECKED else ["-O3", "-g0"]
 
 
+def mode_stamp() -> str:
+    """A file that is newer than what the other mode built, so that nothing of it is kept."""
+    stamp = Path("build/mode")
+    if not stamp.exists() or stamp.read_text() != BUILD:
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(BUILD)
+    return stamp.as_posix()
+
+
 def extensions() -> list[Extension]:
     """One extension for each .pyx below src/cyzarr, named by its place."""
     found = []
+    depends = [mode_stamp()]
     for path in sorted(Path("src/cyzarr").rglob("*.pyx")):
         name = ".".join(path.relative_to("src").with_suffix("").parts)
         found.append(
@@ -43,6 +57,7 @@ def extensions() -> list[Extension]:
                 include_dirs=[numpy.get_include()],
                 define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
                 libraries=["dl"],
+                depends=depends,
             )
         )
     return found
@@ -54,7 +69,8 @@ setup(
         compiler_directives=DIRECTIVES,
         include_path=["src"],
         build_dir=f"build/cython-{BUILD}",
-        nthreads=int(os.environ.get("CYZARR_BUILD_JOBS", "2")),
+        nthreads=JOBS,
         annotate=bool(os.environ.get("CYZARR_ANNOTATE")),
-    )
+    ),
+    options={"build_ext": {"parallel": JOBS}},
 )

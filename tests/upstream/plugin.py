@@ -1,0 +1,125 @@
+"""A pytest plugin for zarr's own tests: switch cyzarr on or hide it, and write down the outcomes.
+
+``CYZARR_UPSTREAM_MODE`` is ``with`` or ``without``; ``CYZARR_UPSTREAM_RESULT`` names the file to
+write. Under xdist each worker switches cyzarr on for itself and sends its counts home.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+WITH = os.environ["CYZARR_UPSTREAM_MODE"] == "with"
+RESULT = Path(os.environ["CYZARR_UPSTREAM_RESULT"])
+
+
+def hide() -> None:
+    """Make this process one where cyzarr is not installed: no entry points, no import."""
+    entry_points = importlib.metadata.entry_points
+
+    def without_ours(**params: Any) -> importlib.metadata.EntryPoints:
+        found = entry_points(**params)
+        return importlib.metadata.EntryPoints(e for e in found if not e.value.startswith("cyzarr"))
+
+    importlib.metadata.entry_points = without_ours  # type: ignore[assignment]
+    sys.modules["cyzarr"] = None  # type: ignore[assignment]
+
+
+# zarr.testing is a pytest plugin, too, and zarr collects entry points when imported. Plugins named
+# by -p come first, so that hiding is early enough.
+if not WITH:
+    hide()
+
+
+class Outcomes:
+    """The outcome of each test, and cyzarr's counts summed over the workers."""
+
+    def __init__(self) -> None:
+        self.tests: dict[str, str] = {}
+        self.reads: Counter[str] = Counter()
+        self.fallbacks: Counter[str] = Counter()
+        self.always_on = True
+
+    def add_report(self, report: Any) -> None:
+        """The first phase that is not a plain pass decides."""
+        outcome = report.outcome
+        if hasattr(report, "wasxfail"):
+            outcome = "xfailed" if report.skipped else "xpassed"
+        if self.tests.get(report.nodeid, "passed") == "passed":
+            self.tests[report.nodeid] = outcome
+
+    def add_counts(self, counts: dict[str, Any]) -> None:
+        self.reads.update(counts["reads"])
+        self.fallbacks.update(counts["fallbacks"])
+        self.always_on &= counts["enabled"]
+
+    def write(self) -> None:
+        content = {
+            "tests": self.tests,
+            "reads": self.reads,
+            "fallbacks": self.fallbacks,
+            "always_on": self.always_on,
+        }
+        RESULT.write_text(json.dumps(content))
+
+
+outcomes = Outcomes()
+
+
+def counts_here() -> dict[str, Any]:
+    import cyzarr
+
+    status = cyzarr.status()
+    return {
+        "enabled": status.enabled,
+        "reads": dict(status.reads),
+        "fallbacks": dict(status.fallbacks),
+    }
+
+
+def pytest_configure(config: Any) -> None:
+    if WITH:
+        import cyzarr
+
+        cyzarr.enable()
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(FromWorkers())
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Take memory addresses out of names: they differ between workers and between runs."""
+    for item in items:
+        item._nodeid = re.sub(r" at 0x[0-9a-f]+", "", item.nodeid)
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    outcomes.add_report(report)
+
+
+class FromWorkers:
+    """Hooks that only exist where xdist does."""
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        counts = getattr(node, "workeroutput", {}).get("cyzarr")
+        if counts is not None:
+            outcomes.add_counts(counts)
+
+
+def pytest_sessionfinish(session: Any) -> None:
+    workeroutput = getattr(session.config, "workeroutput", None)
+    if WITH and workeroutput is not None:
+        workeroutput["cyzarr"] = counts_here()
+
+
+def pytest_unconfigure(config: Any) -> None:
+    if hasattr(config, "workerinput"):
+        return
+    if WITH:
+        outcomes.add_counts(counts_here())
+    outcomes.write()
