@@ -1,0 +1,1 @@
+"""Return codes of the kernels that run without the GIL; see the .pxd."""
