@@ -913,9 +913,11 @@ cdef bint prove(str name, int decoder):
     """Whether the decoder gives its known answer, and refuses room that is one byte short."""
     expected = KNOWN if name != "crc32c" else KNOWN[:9]
     source = bytes.fromhex(ANSWERS[name])
+    out = bytearray(len(expected))  # zeros, so that no earlier answer lies there
     table.proven[decoder] = True
     try:
-        if decode(name, source, len(expected)) == expected:
+        decode_into(name, source, out)
+        if out == expected:
             decode(name, source, len(expected) - 1)
     except Exception as error:
         return f"expected {len(expected) - 1}" in str(error)
