@@ -25,9 +25,10 @@ from zarr.core.buffer.cpu import NDBuffer
 EVERY_DOOR = pytest.mark.parametrize("door", doors.doors(), ids=repr)
 
 
-def big_endian_struct(case):
-    """Where zarr 3.1 forgets to swap the fields, zarr can't be the oracle."""
-    return case.values.dtype.names is not None and doors.ZARR.release < (3, 2) and '"big"' in repr(case)
+def zarr_fails(case):
+    """Where zarr 3.1 alone is no oracle: it forgets to swap structs, and can't shard voids."""
+    voids_fail = '"big"' in repr(case) or "sharding_indexed" in repr(case)
+    return case.values.dtype.kind == "V" and doors.ZARR.release < (3, 2) and voids_fail
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def open_stored(case, local, folders, order):
 
 def oracle(case, order):
     """A zarr array, read by zarr alone, to compare with: the same, or where zarr can't, a plain copy."""
-    if case.plain and not big_endian_struct(case):
+    if case.plain and not zarr_fails(case):
         return zarr.open_array(case.stored.memory(), mode="r", config={"order": order})
     values = case.values
     shape = tuple(max(n, 1) for n in values.shape)
@@ -56,7 +57,7 @@ def oracle(case, order):
 
 def skip_where_zarr_alone_is_wrong(case, door):
     """A chain that zarr misreads can't be tested by zarr, nor opened by the pipeline door."""
-    if case.plain and not (doors.PLAIN and big_endian_struct(case)):
+    if case.plain and not (doors.PLAIN and zarr_fails(case)):
         return False
     return doors.PLAIN or (door == doors.PIPELINE and not case.plain)
 
@@ -305,7 +306,7 @@ def test_orthogonal_of_zarr_strategies(door, data):
 def test_strategies_store_what_they_say(data):
     """Hand-made stores read back right by zarr alone, where zarr can."""
     case = data.draw(cases())
-    if not case.plain or big_endian_struct(case):
+    if not case.plain or zarr_fails(case):
         return
     with doors.plain_zarr():
         assert_same_values(zarr.open_array(case.stored.memory(), mode="r")[...], case.values)
