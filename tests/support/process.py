@@ -1,0 +1,26 @@
+"""Run Python code in a process of its own, so that a crash or a hang fails one test only."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+TESTS = Path(__file__).parent.parent
+
+WITHOUT_CYZARR = "import sys; sys.modules['cyzarr'] = None\n"
+
+
+def run_python(code, *arguments, timeout=60, env=None):
+    """Run code (dedented) with sys.argv[1:] = arguments; its standard output.
+
+    Fails with the process's errors if it ends badly or takes longer than `timeout` seconds.
+    """
+    paths = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths, **(env or {})}
+    command = [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(code), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
