@@ -58,11 +58,14 @@ class Traffic:
 
 
 class CountingStore(WrapperStore[Store]):
-    """A store that counts the bytes which the wrapped one gives, whoever asks."""
+    """A store that counts into ``traffic`` what the wrapped one gives, whoever asks.
 
-    def __init__(self, store: Store, traffic: Traffic | None = None) -> None:
+    zarr makes read-only copies of it, which go on counting into the same.
+    """
+
+    def __init__(self, store: Store, traffic: Traffic) -> None:
         super().__init__(store)
-        self.traffic = Traffic() if traffic is None else traffic
+        self.traffic = traffic
         self._lock = threading.Lock()
 
     def _with_store(self, store: Store) -> "CountingStore":
@@ -94,9 +97,10 @@ class SyncCountingStore(CountingStore):
         return self._counted(store.get_sync(key, prototype=prototype, byte_range=byte_range))
 
 
-def counting(store: Store) -> CountingStore:
-    """Wrap ``store``; the wrapper can do what it can."""
-    return SyncCountingStore(store) if hasattr(store, "get_sync") else CountingStore(store)
+def counting(store: Store, traffic: Traffic) -> CountingStore:
+    """Wrap ``store`` in something that can do what it can, and counts into ``traffic``."""
+    kind = SyncCountingStore if hasattr(store, "get_sync") else CountingStore
+    return kind(store, traffic)
 
 
 def counted_read(engine: Engine, source: StorePath, key: Key) -> tuple[Any, Traffic]:
@@ -113,9 +117,9 @@ def counted_read(engine: Engine, source: StorePath, key: Key) -> tuple[Any, Traf
         fallbacks = dict(trace.fallbacks)
         if not trace.reads.get("zarr"):
             return result, Traffic(trace.requests, trace.bytes_read, fallbacks)
-    store = counting(source.store)
-    array = engine.open(StorePath(store, source.path))
-    store.traffic = Traffic(fallbacks=fallbacks)
+    traffic = Traffic(fallbacks=fallbacks)
+    array = engine.open(StorePath(counting(source.store, traffic), source.path))
+    traffic.requests = traffic.nbytes = 0  # opening read the metadata
     with engine.active():
         result = array[key]
-    return result, store.traffic
+    return result, traffic
