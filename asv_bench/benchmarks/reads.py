@@ -1,0 +1,96 @@
+"""Whole reads of arrays on disk (warm page cache), through zarr, its fused pipeline and cyzarr.
+
+A class per layout; all engines in the same class, so that asv shows them side by side.
+"""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from zarr.storage import LocalStore, StorePath
+
+from cyzarr.cli import engines
+
+from . import layouts
+
+ENGINES = {engine.name: engine for engine in (engines.ZARR, engines.FUSED, engines.CYZARR)}
+
+
+class _Reads:
+    """What the classes share. asv makes the arrays once, in the folder in which it runs all."""
+
+    version = "1"
+    timeout = 120
+    param_names = ("engine", "read")
+    # A class names its layout, the reads of it, and so its parameters.
+    layout = reads = params = None
+
+    def setup_cache(self):
+        root = Path("arrays").resolve()
+        layouts.write_all(root)
+        return root
+
+    def setup(self, root, engine, read):
+        self.engine = ENGINES[engine]
+        if self.engine not in engines.available():
+            raise NotImplementedError(f"this zarr has no pipeline for {engine}")
+        self.source = StorePath(LocalStore(root / self.layout, read_only=True))
+        self.key = self.reads[read]
+        self.array = self.engine.open(self.source)
+        self.entered = ExitStack()
+        self.entered.enter_context(self.engine.active())
+
+    def teardown(self, root, engine, read):
+        if hasattr(self, "entered"):
+            self.entered.close()
+
+    def time_read(self, root, engine, read):
+        self.array[self.key]
+
+    def track_bytes_read(self, root, engine, read):
+        return engines.counted_read(self.engine, self.source, self.key)[1].nbytes
+
+    def track_requests(self, root, engine, read):
+        return engines.counted_read(self.engine, self.source, self.key)[1].requests
+
+    track_bytes_read.unit = "bytes"
+    track_requests.unit = "requests"
+
+
+class ShardedZstdImage(_Reads):
+    layout, reads = "image_zstd", layouts.IMAGE_READS
+    params = (list(ENGINES), list(reads))
+
+
+class ShardedRawImage(_Reads):
+    layout, reads = "image_raw", layouts.IMAGE_READS
+    params = (list(ENGINES), list(reads))
+
+
+class ShardedBloscCube(_Reads):
+    layout, reads = "cube_blosc", layouts.CUBE_READS
+    params = (list(ENGINES), list(reads))
+
+
+class ShardedRawCube(_Reads):
+    layout, reads = "cube_raw", layouts.CUBE_READS
+    params = (list(ENGINES), list(reads))
+
+
+class PlainRawCube(_Reads):
+    layout, reads = "plain_raw", layouts.PLAIN_READS
+    params = (list(ENGINES), list(reads))
+
+
+class PlainZstdCube(_Reads):
+    layout, reads = "plain_zstd", layouts.PLAIN_READS
+    params = (list(ENGINES), list(reads))
+
+
+class ShardedZstdSeries(_Reads):
+    layout, reads = "series_zstd", layouts.SERIES_READS
+    params = (list(ENGINES), list(reads))
+
+
+class ShardedRawSeries(_Reads):
+    layout, reads = "series_raw", layouts.SERIES_READS
+    params = (list(ENGINES), list(reads))

@@ -1,0 +1,80 @@
+"""The demo's table, and the lines below it."""
+
+from cyzarr.cli.engines import CYZARR
+from cyzarr.cli.measure import Row
+from cyzarr.cli.reads import LIMIT_CHUNKS, LIMIT_NBYTES
+
+
+def short_nbytes(nbytes: int) -> str:
+    """A length in bytes, in five characters at most: ``512``, ``64.2K``, ``256M``."""
+    amount = float(nbytes)
+    for unit in ("", "K", "M", "G", "T"):
+        if amount < 999.5 or unit == "T":
+            break
+        amount /= 1024
+    return f"{amount:.0f}{unit}" if not unit else f"{amount:.3g}{unit}"
+
+
+def short_number(number: float) -> str:
+    """Three digits that count: ``0.00481``, ``12.3``, ``1690``."""
+    return f"{number:.0f}" if number >= 100 else f"{number:#.3g}".rstrip(".")
+
+
+def table(rows: list[Row], names: list[str]) -> str:
+    """All rows, one line each, under two lines of headings; at most 80 columns wide."""
+    peers = [name for name in names if name != CYZARR.name]
+    heads = [("", "read")]
+    heads += [(name, "ms") for name in names]
+    heads += [(f"{name}/", CYZARR.name) for name in peers]
+    heads += [("result", "bytes")] + [(name, "read") for name in names]
+    cells = [list(column) for column in zip(*heads, strict=True)]
+    cells += [line(row, names, peers) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [_joined(row, widths) for row in cells]
+    return "\n".join([*lines[:2], "-" * len(lines[0]), *lines[2:]])
+
+
+def line(row: Row, names: list[str], peers: list[str]) -> list[str]:
+    """The cells of one read."""
+    ours = row.seconds[CYZARR.name]
+    return [
+        row.read.label,
+        *(short_number(row.seconds[name] * 1e3) for name in names),
+        *(short_number(row.seconds[name] / ours) for name in peers),
+        short_nbytes(row.nbytes),
+        *(short_nbytes(row.traffic[name].nbytes) for name in names),
+    ]
+
+
+def _joined(cells: list[str], widths: list[int]) -> str:
+    first, *rest = (
+        cell.ljust(width) if i == 0 else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return " ".join([first, *rest])
+
+
+def notes(rows: list[Row]) -> list[str]:
+    """What a reader of the table must know: cut reads, fallbacks, differences."""
+    limit = f"{LIMIT_NBYTES >> 20} MiB or {LIMIT_CHUNKS:,} chunks"
+    lines = [
+        f"{row.read.label}: only {row.read}, to keep to {limit}" for row in rows if row.read.cut
+    ]
+    left: dict[str, list[str]] = {}
+    for row in rows:
+        for reason in row.traffic[CYZARR.name].fallbacks:
+            left.setdefault(reason, []).append(row.read.label)
+    for reason, labels in left.items():
+        which = "every read" if len(labels) == len(rows) else "; ".join(labels)
+        lines.append(f"left to zarr's own code ({reason}): {which}")
+    for row in rows:
+        for name, what in row.differs.items():
+            lines.append(f"DIFFERS: {row.read.label} {row.read} through {name}: {what}")
+    return lines
+
+
+def verdict(rows: list[Row], names: list[str]) -> str:
+    """The last line."""
+    same = sum(not row.differs for row in rows)
+    through = ", ".join(names)
+    return f"{same} of {len(rows)} reads gave the same result, bit for bit, through {through}."
