@@ -19,6 +19,9 @@ class BytesCodec(zarr.codecs.BytesCodec, ArrayBytesCodecPartialDecodeMixin):
     Chosen by ``zarr.config.set({"codecs.bytes": "cyzarr.BytesCodec"})``. Encoding, and decoding of whole chunks, are zarr's own.
     """
 
+    # Tells the compiler of programs that the kernels do what this class does; a subclass says so itself.
+    _cyzarr_kind = "bytes"
+
     async def _decode_partial_single(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
         """Decode a selection of one stored chunk; None where there is no such chunk."""
         from cyzarr.codecs import partial

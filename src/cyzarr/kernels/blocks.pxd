@@ -6,7 +6,7 @@ from cyzarr.kernels.types cimport ItemPlan, Span
 cdef void copy_nd(int ndim, const Py_ssize_t* counts, const char* src, const Py_ssize_t* src_strides,
                   Py_ssize_t itemsize, char* dst, const Py_ssize_t* dst_strides) noexcept nogil
 
-# The same with the bytes of each item reversed; itemsize is 2, 4 or 8.
+# The same with the bytes of each item reversed.
 cdef void swap_nd(int ndim, const Py_ssize_t* counts, const char* src, const Py_ssize_t* src_strides,
                   Py_ssize_t itemsize, char* dst, const Py_ssize_t* dst_strides) noexcept nogil
 

@@ -165,12 +165,22 @@ cdef Run choose_run(Py_ssize_t itemsize) noexcept nogil:
     return run_any
 
 
+cdef void swap_any(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
+                   char* dst, Py_ssize_t dst_stride) noexcept nogil:
+    cdef Py_ssize_t i, k
+    for i in range(n):
+        for k in range(itemsize):
+            dst[i * dst_stride + k] = src[i * src_stride + itemsize - 1 - k]
+
+
 cdef Run choose_swap(Py_ssize_t itemsize) noexcept nogil:
     if itemsize == 2:
         return swap_2
     if itemsize == 4:
         return swap_4
-    return swap_8
+    if itemsize == 8:
+        return swap_8
+    return swap_any
 
 
 # --- walks
@@ -318,9 +328,10 @@ cdef void copy_items(const ItemPlan* plan, int ndim, const Py_ssize_t* counts, c
         return
     if plan.n_swaps != 1 or plan.swaps[0].width * plan.swaps[0].repeat != plan.itemsize:
         copy_nd(ndim, counts, src, src_strides, plan.itemsize, dst, dst_strides)
-    memcpy(more_counts, counts, ndim * sizeof(Py_ssize_t))
-    memcpy(more_src, src_strides, ndim * sizeof(Py_ssize_t))
-    memcpy(more_dst, dst_strides, ndim * sizeof(Py_ssize_t))
+    if ndim:
+        memcpy(more_counts, counts, ndim * sizeof(Py_ssize_t))
+        memcpy(more_src, src_strides, ndim * sizeof(Py_ssize_t))
+        memcpy(more_dst, dst_strides, ndim * sizeof(Py_ssize_t))
     for i in range(plan.n_swaps):
         part = &plan.swaps[i]
         more_counts[ndim] = part.repeat
@@ -505,6 +516,18 @@ cdef int block_arguments(cnp.ndarray src, cnp.ndarray dst) except -1:
     return 0
 
 
+def check_apart(src, dst):
+    """Refuse arrays that share memory, or of which that can't be told with little work."""
+    if not np.may_share_memory(src, dst):
+        return
+    try:
+        shared = np.shares_memory(src, dst, max_work=10_000)
+    except np.exceptions.TooHardError:
+        shared = True
+    if shared:
+        raise ValueError("src and dst share memory")
+
+
 def copy_block(src not None, dst not None):
     """Copy `src` into `dst`, byte-swapping where their dtypes differ in byte order.
 
@@ -534,8 +557,7 @@ def copy_block(src not None, dst not None):
     block_arguments(a, b)
     if a.size == 0:
         return
-    if np.may_share_memory(src, dst) and np.shares_memory(src, dst):
-        raise ValueError("src and dst share memory")
+    check_apart(src, dst)
     cdef Plan plan = Plan(src.dtype, dst.dtype)
     cdef int ndim = a.ndim
     cdef const char* from_ = <const char*> cnp.PyArray_DATA(a)
@@ -569,7 +591,7 @@ def fill_block(dst not None, value):
     block_arguments(b, b)
     if dst.dtype.hasobject:
         raise TypeError(f"items of {dst.dtype} hold Python objects")
-    if not (isinstance(value, bytes) and dst.dtype.kind not in "SV"):
+    if not (isinstance(value, bytes) and dst.dtype.kind != "S"):
         value = np.full((), value, dtype=dst.dtype).tobytes()
     if len(value) != dst.dtype.itemsize:
         raise ValueError(f"value has {len(value)} bytes, an item of {dst.dtype} has {dst.dtype.itemsize}")
@@ -615,8 +637,7 @@ def gather(src not None, indices, dst not None):
     kept = checked_indices(src.shape, indices, dst.shape)
     if b.size == 0:
         return
-    if np.may_share_memory(src, dst) and np.shares_memory(src, dst):
-        raise ValueError("src and dst share memory")
+    check_apart(src, dst)
     cdef Plan plan = Plan(src.dtype, dst.dtype)
     cdef Span spans[MAX_NDIM]
     cdef cnp.ndarray index
@@ -639,7 +660,8 @@ def checked_indices(shape, indices, lengths):
         raise ValueError(f"src has {len(shape)} axes, indices has {len(indices)}, dst has {len(lengths)}")
     kept = []
     for axis, (extent, given, length) in enumerate(zip(shape, indices, lengths)):
-        given = np.asarray(given)
+        # Copied first: the caller's array may change while it is checked.
+        given = np.array(given)
         if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
             raise ValueError(f"axis {axis}: expected a 1-D integer array, found {given.ndim}-D {given.dtype}")
         if given.size != length:

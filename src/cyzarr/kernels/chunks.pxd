@@ -8,6 +8,7 @@ cdef class ChunkRead:
     cdef readonly object out
     cdef readonly str key
     cdef readonly bint points
+    cdef bint running
     cdef Read* read
     cdef Source source
     cdef Segment* segments

@@ -19,6 +19,7 @@ from cyzarr.kernels.execute cimport (
     read_free,
     read_new,
     read_raise,
+    read_reset,
     read_split,
     reads_run,
 )
@@ -46,7 +47,7 @@ def span_numbers(axis, key, extent):
     """(start, step, count) of an integer or slice within a chunk."""
     if isinstance(key, slice):
         along = range(*key.indices(extent))
-        return along.start, along.step, len(along)
+        return along.start, along.step if len(along) > 1 else 1, len(along)
     at = operator.index(key)
     if not -extent <= at < extent:
         raise IndexError(f"axis {axis}: index {at} outside a chunk of {extent}")
@@ -55,12 +56,13 @@ def span_numbers(axis, key, extent):
 
 def index_array(axis, key, extent):
     """A private contiguous intp copy of a 1-D index array within a chunk."""
-    key = np.asarray(key)
+    # Copied first: the caller's array may change while it is checked.
+    key = np.array(key)
     if key.ndim != 1 or (key.dtype.kind not in "iu" and key.size):
         raise IndexError(f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}")
     if key.size and (key.min() < -extent or key.max() >= extent):
         raise IndexError(f"axis {axis}: positions from {key.min()} to {key.max()} in a chunk of {extent}")
-    key = np.array(key, dtype=np.intp, order="C")
+    key = np.ascontiguousarray(key, dtype=np.intp)
     key[key < 0] += extent
     return key
 
@@ -89,12 +91,10 @@ cdef class ChunkRead:
         `out` is read-only, or of another shape or dtype.
     """
 
-    def __init__(self, Program program not None, selection, out, key="<chunk>", points=False):
+    def __cinit__(self, Program program not None, selection, out, key="<chunk>", points=False):
         cdef Span spans[MAX_NDIM]
         cdef Py_ssize_t strides[MAX_NDIM]
         cdef cnp.ndarray target
-        if self.read != NULL:
-            raise RuntimeError("a ChunkRead is made once")
         self.program, self.key, self.points = program, key, points
         if not isinstance(out, np.ndarray):
             raise TypeError(f"out must be an ndarray, found {type(out).__name__}")
@@ -386,10 +386,14 @@ def run_reads(reads, threads=1):
         for one in reads:
             if one.read.memory == NULL and one.read.prefix == NULL:
                 raise ValueError(f"the bytes of {one.key!r} were not set")
-            if len(reads) < 2 * threads and one.read.parts == 1:
-                read_split(one.read, threads)
+            if one.running:
+                raise RuntimeError(f"the read of {one.key!r} is running already")
+            one.running = True
             group[n] = one.read
             n += 1
+            read_reset(one.read)
+            if len(reads) < 2 * threads and one.read.parts == 1:
+                read_split(one.read, threads)
         if n and reads_run(group, n, threads, reads) != OK:
             for i in range(n):
                 read_raise(group[i], (<ChunkRead> reads[i]).key)
@@ -399,6 +403,8 @@ def run_reads(reads, threads=1):
                                   "inner_missing"), 0)
         return group[0].stats
     finally:
+        for i in range(n):
+            (<ChunkRead> reads[i]).running = False
         free(group)
 
 

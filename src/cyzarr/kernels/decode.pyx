@@ -10,8 +10,7 @@ Nothing here holds the GIL, but for a codec that has no native decoder.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.exc cimport PyErr_Occurred
-from cpython.ref cimport Py_INCREF, PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
@@ -33,6 +32,7 @@ from cyzarr.kernels.program cimport NODE_BYTES, Filter, Node
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
 from cyzarr.kernels.status cimport (
     E_CHECKSUM,
+    E_DECODE,
     E_ENTRY,
     E_INDEX_SHORT,
     E_LIMIT,
@@ -208,7 +208,6 @@ cdef int call_codec(Worker* worker, const Target* target, void* codec, const cha
                     Buffer* buffer, Py_ssize_t* found) noexcept with gil:
     """Decode by a codec's Python twin; the result is copied to buffer."""
     cdef const unsigned char[::1] view
-    cdef PyObject* raised
     try:
         given = PyBytes_FromStringAndSize(src, nbytes)
         result = (<object> codec).decode(given)
@@ -223,7 +222,9 @@ cdef int call_codec(Worker* worker, const Target* target, void* codec, const cha
         if target.error != NULL and target.error[0] == NULL:
             Py_INCREF(error)
             target.error[0] = <void*> error
-        return E_PYTHON
+        # A codec that refuses bytes says so by an exception of any kind; the rest is not about the bytes.
+        refused = isinstance(error, Exception) and not isinstance(error, MemoryError)
+        return E_DECODE if refused else E_PYTHON
 
 
 cdef int undo_last(Worker* worker, const Target* target, const Node* node, const Filter* filter,
@@ -276,10 +277,13 @@ cdef int undo_filters(Worker* worker, const Target* target, const Node* node, co
     """Undo all of a node's bytes-to-bytes codecs, last first."""
     cdef int i = node.n_filters - 1
     cdef int turn = 0
+    cdef int last = 0
     cdef int code
     cdef Buffer* buffer
     data[0] = stored
     length[0] = nbytes
+    while last < i and node.filters[last].decoder == DECODE_CRC32C:
+        last += 1
     while i >= 0:
         if node.filters[i].decoder == DECODE_CRC32C:
             if check_crc32c(data[0], length[0]) != OK:
@@ -292,8 +296,8 @@ cdef int undo_filters(Worker* worker, const Target* target, const Node* node, co
             if code != OK:
                 return code
         else:
-            # The last stage's bytes must outlive the node; the others take turns in scratch.
-            buffer = decoded if i == 0 else &worker.spare[turn]
+            # What the last decoder gives must outlive the node; the others take turns in scratch.
+            buffer = decoded if i == last else &worker.spare[turn]
             turn = 1 - turn
             code = undo_between(worker, target, node, &node.filters[i], data[0], length[0], buffer, length)
             if code != OK:

@@ -58,6 +58,8 @@ cdef void read_free(Read* read) noexcept
 # Run one read or several. With hold: in this thread and with the GIL, giving it up only where a file's data is
 # not in memory. Returns a status; OK, or the failure is in one of the reads.
 cdef int reads_run(Read** reads, Py_ssize_t n, int threads, object keep) except? -1
+# Forget a run, so that the read can run anew.
+cdef void read_reset(Read* read) noexcept nogil
 cdef int read_run_held(Read* read) noexcept
 cdef int read_raise(Read* read, object prefix) except -1
 cdef bint worth_threads(const Read* read, int threads) noexcept nogil

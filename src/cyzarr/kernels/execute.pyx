@@ -58,6 +58,8 @@ cdef enum ObjectState:
 cdef double TASK_NS = 2000
 cdef double COPY_NS = 0.2
 cdef double DECODE_NS = 0.8
+# More touched chunks on one axis than memory could hold.
+cdef Py_ssize_t MAX_TABLE = <Py_ssize_t> 1 << 48
 # A second thread pays from about this much work on.
 cdef double HOP_NS = 30000
 
@@ -135,6 +137,8 @@ cdef int plan_tables(Read* read, const Span* selection) noexcept nogil:
     if read.target.points:
         return plan_points(read, selection)
     for axis in range(root.ndim):
+        if touched_bound(&selection[axis], root.inner[axis] if read.shared else root.shape[axis]) > MAX_TABLE:
+            return E_NOMEM
         room += table_room(root, &selection[axis], axis, read.shared)
     read.tables = <char*> malloc(max(room, 64))
     if read.tables == NULL:
@@ -587,9 +591,22 @@ cdef void leave_held(void* context, void* worker) noexcept nogil:
     add_stats(<Read*> context, <Worker*> worker)
 
 
+cdef void read_reset(Read* read) noexcept nogil:
+    """Forget a run, so that the read can run anew."""
+    cdef Py_ssize_t i
+    memset(&read.stats, 0, sizeof(Stats))
+    failure_clear(&read.failure)
+    read.missing = False
+    if read.objects == NULL:
+        return
+    for i in range(read.n_objects):
+        object_release(&read.objects[i])
+        read.objects[i].state = NEW
+        read.objects[i].left = (read.first[i + 1] - read.first[i]) * read.parts
+
+
 cdef int read_run_held(Read* read) noexcept:
     """Run in this thread with the GIL held; E_AGAIN where that would mean to wait for a disk."""
-    cdef Py_ssize_t i
     cdef int status
     read.target.nowait = read.memory == NULL
     status = run_inline(run_held_task, leave_held, read, read.n_tasks * read.parts)
@@ -597,12 +614,7 @@ cdef int read_run_held(Read* read) noexcept:
     if status != E_AGAIN:
         return status
     # Start anew: what was read stays in memory, what was opened is opened again.
-    memset(&read.stats, 0, sizeof(Stats))
-    if read.objects != NULL:
-        for i in range(read.n_objects):
-            object_release(&read.objects[i])
-            read.objects[i].state = NEW
-            read.objects[i].left = (read.first[i + 1] - read.first[i]) * read.parts
+    read_reset(read)
     return E_AGAIN
 
 
@@ -690,8 +702,15 @@ cdef int read_raise(Read* read, object prefix) except -1:
         return 0
     key = prefix + object_key(read, read.failure.object)
     inner = inner_position(read)
-    if read.failure.code == E_PYTHON and read.error != NULL:
-        error = <object> read.error
+    if read.error == NULL:
+        raise_failure(&read.failure, key, inner)
+    error = <object> read.error
+    Py_DECREF(error)
+    read.error = NULL
+    if read.failure.code == E_PYTHON:
         error.add_note(f"while reading chunk {key!r}" + ("" if inner is None else f", inner chunk {inner}"))
         raise error
-    raise_failure(&read.failure, key, inner)
+    try:
+        raise_failure(&read.failure, key, inner)
+    except Exception as raised:
+        raise raised from error

@@ -16,6 +16,9 @@ from cyzarr.kernels.types cimport Span
 
 cnp.import_array()
 
+# More touched chunks on one axis than memory could hold.
+cdef Py_ssize_t MAX_TABLE = <Py_ssize_t> 1 << 48
+
 
 class AxisTable(NamedTuple):
     """Which positions of which chunks one axis of a selection touches.
@@ -67,9 +70,11 @@ cdef Py_ssize_t cut_affine(const Span* span, Py_ssize_t chunk, Span* out) noexce
         out[n].out = place
         out[n].index = NULL
         out[n].place = NULL
-        at += fit * span.step
         place += fit
         left -= fit
+        if left > 0:
+            # Only as far as there are positions: beyond them the sum may overflow.
+            at += fit * span.step
         n += 1
     return n
 
@@ -175,7 +180,7 @@ def axis_table(axis, key, extent, chunk):
         raise ValueError(f"axis {axis}: chunk of {chunk} items on an extent of {extent}")
     if isinstance(key, slice):
         along = range(*key.indices(extent))
-        return affine_table(along.start, along.step, len(along), chunk)
+        return affine_table(along.start, along.step if len(along) > 1 else 1, len(along), chunk)
     positions = checked_positions(axis, key, extent)
     if positions.ndim == 0:
         return affine_table(int(positions), 1, 1, chunk)
@@ -184,7 +189,7 @@ def axis_table(axis, key, extent, chunk):
 
 def checked_positions(axis, key, extent):
     """An integer or integer array as an intp array within the axis, negatives wrapped."""
-    key = np.asarray(key)
+    key = np.array(key)
     if key.ndim > 1 or (key.dtype.kind not in "iu" and (key.size or key.ndim == 0)):
         raise IndexError(f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}")
     if key.size and (key.min() < -extent or key.max() >= extent):
@@ -196,9 +201,11 @@ def checked_positions(axis, key, extent):
 cdef affine_table(Py_ssize_t start, Py_ssize_t step, Py_ssize_t count, Py_ssize_t chunk):
     cdef Span span = Span(0, start, step, count, 0, NULL, NULL)
     cdef Py_ssize_t n, bound = touched_bound(&span, chunk)
-    cdef Span* out = <Span*> malloc(max(bound, 1) * sizeof(Span))
+    cdef Span* out = NULL
+    if bound <= MAX_TABLE:
+        out = <Span*> malloc(max(bound, 1) * sizeof(Span))
     if out == NULL:
-        raise MemoryError
+        raise MemoryError(f"a table of {bound} touched chunks")
     try:
         with nogil:
             n = cut_affine(&span, chunk, out)

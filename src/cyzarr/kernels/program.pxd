@@ -23,6 +23,7 @@ cdef struct Node:
     Py_ssize_t shape[MAX_NDIM]       # of the chunk
     int axes[MAX_NDIM]               # the array's axes in the order of the encoded frame
     Py_ssize_t nbytes                # of the chunk decoded (for a shard: its items, without index)
+    Py_ssize_t bound                 # what it may be stored in, gaps apart
     Py_ssize_t limit                 # no intermediate stage may decode to more bytes
     Py_ssize_t stored                # stored length where it is fixed, else -1
     Py_ssize_t strides[MAX_NDIM]     # leaf

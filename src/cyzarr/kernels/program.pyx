@@ -73,7 +73,7 @@ cdef class Program:
         within shards, 2^60 bytes).
     """
 
-    def __init__(self, chain, dtype, fill):
+    def __cinit__(self, chain, dtype, fill):
         dtype = np.dtype(dtype)
         if dtype.hasobject or dtype.itemsize == 0:
             raise TypeError(f"dtype {dtype} has no items of a fixed size")
@@ -86,8 +86,6 @@ cdef class Program:
         self._keep = []
         self.shape = checked_shape(chain["shape"], "chunk shape")
         leaf = []
-        free_node(self.root)
-        self.root = NULL
         self.root = self._node(chain, list(range(len(self.shape))), leaf, 0)
         self._plan = Plan(leaf[0], dtype)
         self.items = (<Plan> self._plan).plan
@@ -125,15 +123,31 @@ cdef class Program:
             else:
                 set_shard(node, chain["shard"], encoded, frame)
                 node.child = self._node(chain["shard"]["chain"], frame, leaf, depth + 1)
-                node.nbytes = node.child.nbytes * node.index.entries
-                if node.nbytes > MAX_NBYTES:
+                if int(node.child.nbytes) * int(node.index.entries) > MAX_NBYTES:
                     raise ValueError(f"a chunk of {shape} items is beyond 2^60 bytes")
-            # A stage may grow what it is handed a little (a container's headers), never without end.
-            node.limit = 2 * node.nbytes + node.index.nbytes + (1 << 20)
+                node.nbytes = node.child.nbytes * node.index.entries
+            set_limits(node)
         except BaseException:
             free_node(node)
             raise
         return node
+
+
+cdef int set_limits(Node* node) except -1:
+    """What a chunk's bytes may grow to, decoded and stored.
+
+    A stage grows what it is handed by a container's headers at most; a shard may hold gaps. Beyond twice
+    that and 16 MiB nothing is decoded: it would be a bomb.
+    """
+    decoded = int(node.nbytes)
+    if node.kind == NODE_SHARD:
+        decoded = int(node.child.bound) * int(node.index.entries) + int(node.index.nbytes)
+    stored = decoded
+    for _ in range(node.n_filters):
+        stored += stored // 16 + 1024
+    node.bound = min(stored, MAX_NBYTES)
+    node.limit = min(2 * stored + (16 << 20), 4 * MAX_NBYTES)
+    return 0
 
 
 cdef int set_filters(Node* node, filters, list keep) except -1:

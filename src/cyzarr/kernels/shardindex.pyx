@@ -134,7 +134,7 @@ def decode_index(data, chunks_per_shard, *, byteorder="little", checksums=1, ord
     """
     entries, nbytes, strides, pair = index_spec(chunks_per_shard, byteorder, checksums, order)
     # Copied first: the caller's buffer may change while it is checked.
-    raw = bytes(data)
+    raw = bytes(memoryview(data))
     cdef Failure failure
     cdef IndexSpec spec
     failure_clear(&failure)
@@ -159,6 +159,8 @@ def check_table(table, size, chunk_nbytes, grid):
     """Hold every entry to the object's size and the fixed length; raise for the first that fails."""
     if not 0 <= size <= (1 << 63) - 1:
         raise ValueError(f"size {size} is no size of an object")
+    if chunk_nbytes is not None and chunk_nbytes < 0:
+        raise ValueError(f"chunk_nbytes {chunk_nbytes} is no length")
     cdef const uint64_t[:, ::1] rows = table
     cdef uint64_t limit = size
     cdef Py_ssize_t fixed = -1 if chunk_nbytes is None else chunk_nbytes

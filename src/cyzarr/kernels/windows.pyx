@@ -14,6 +14,9 @@ import numpy as np
 from cyzarr.kernels.types cimport Span
 
 
+MAX_ITEMS = 1 << 60
+
+
 cdef Py_ssize_t span_first(const Span* span) noexcept nogil:
     cdef Py_ssize_t i, least
     if span.index == NULL:
@@ -93,7 +96,7 @@ def touched(axis, key, extent):
 
 def wrapped(axis, key, extent):
     """A 1-D index array within the axis, negatives counted from the end."""
-    key = np.asarray(key)
+    key = np.array(key)
     if key.ndim != 1 or (key.dtype.kind not in "iu" and key.size):
         raise IndexError(f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}")
     if key.size and (key.min() < -extent or key.max() >= extent):
@@ -122,6 +125,8 @@ def checked_shape(selection, chunk_shape):
         raise ValueError(f"the selection has {len(selection)} axes, the chunk {len(chunk_shape)}")
     if any(n < 0 for n in chunk_shape):
         raise ValueError(f"chunk shape {chunk_shape} has a negative extent")
+    if math.prod(chunk_shape) > MAX_ITEMS:
+        raise ValueError(f"chunk shape {chunk_shape} holds more than 2^60 items")
     return chunk_shape
 
 

@@ -126,7 +126,8 @@ class BatchPlan:
         shape = picked_shape(entries, points, spec.shape)
         target = None
         if self.out.dtype == program.dtype and self.out.flags.writeable and only_slices(placement):
-            target = self.out[placement]
+            # The Ellipsis keeps a view of no axes a view.
+            target = self.out[(*placement, ...) if isinstance(placement, tuple) else placement]
             if target.shape != shape:
                 target = None
         read = ChunkRead(program, entries, np.empty(shape, program.dtype) if target is None else target, str(getter), points)

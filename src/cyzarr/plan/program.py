@@ -28,8 +28,16 @@ DECODERS: dict[type, tuple[str, Any]] = {
     zarr_numcodecs.Zstd: ("zstd", numcodecs.Zstd()),
     zarr_numcodecs.Blosc: ("blosc", numcodecs.Blosc()),
 }
-BYTES: set[type] = {BytesCodec}
-SHARDING: set[type] = {ShardingCodec}
+
+
+def kind_of(codec: Any) -> str | None:
+    """Which array-to-bytes codec this is, by its exact class: zarr's own, or one of ours that says so itself."""
+    if type(codec) is BytesCodec:
+        return "bytes"
+    if type(codec) is ShardingCodec:
+        return "shard"
+    kind: str | None = type(codec).__dict__.get("_cyzarr_kind")
+    return kind
 
 
 def compile_chain(codecs: Any, shape: tuple[int, ...], data_type: Any, fill_value: Any) -> Program:
@@ -58,9 +66,9 @@ def describe(codecs: tuple[Any, ...], shape: tuple[int, ...], data_type: Any) ->
     encoded = tuple(shape[i] for i in order)
     chain: dict[str, Any] = {"shape": shape, "order": order, "filters": filters(rest[1:])}
     codec = rest[0]
-    if type(codec) in BYTES:
+    if kind_of(codec) == "bytes":
         chain["bytes"] = {"dtype": _zarr.stored_dtype(codec.endian, data_type)}
-    elif type(codec) in SHARDING:
+    elif kind_of(codec) == "shard":
         if len(codec.chunk_shape) != len(encoded):
             raise NotNativeError("a shard whose inner chunks have another rank")
         chain["shard"] = {
@@ -102,7 +110,7 @@ def filters(codecs: tuple[Any, ...]) -> list[dict[str, Any]]:
 def describe_index(codec: Any, ndim: int) -> dict[str, Any]:
     """The kernel's description of a shard's index."""
     order, rest = transposes(tuple(codec.index_codecs), ndim + 1)
-    if not rest or type(rest[0]) not in BYTES or any(type(one) is not Crc32cCodec for one in rest[1:]):
+    if not rest or kind_of(rest[0]) != "bytes" or any(type(one) is not Crc32cCodec for one in rest[1:]):
         raise NotNativeError("index codecs " + ", ".join(type(one).__name__ for one in codec.index_codecs))
     endian = getattr(rest[0].endian, "value", rest[0].endian)
     if endian is None:
