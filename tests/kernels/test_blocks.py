@@ -5,7 +5,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_strategies import (
+from support.kernel_strategies import (
     DTYPES,
     STRUCT,
     dtypes,

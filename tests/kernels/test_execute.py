@@ -10,7 +10,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_strategies import (
+from support.kernel_strategies import (
     Placed,
     filters,
     placed,
@@ -366,12 +366,6 @@ def test_spec_that_is_no_program_is_refused(spec):
         kernels.decode_shard(DATA, spec, (ALL, ALL), np.zeros((4, 6), "i4"))
     with pytest.raises(TypeError):
         kernels.decode_shard(DATA, None, (ALL, ALL), np.zeros((4, 6), "i4"))
-
-
-def test_program_that_was_not_made_is_refused():
-    empty = kernels.Program.__new__(kernels.Program)
-    with pytest.raises(REFUSED):
-        kernels.decode_shard(DATA, empty, (ALL, ALL), np.zeros((4, 6), "i4"))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 import reference
 import zarr
 from hypothesis import given, settings
-from kernel_strategies import plain, random_items, same_items, shard, stored_chunks
+from support.kernel_strategies import plain, random_items, same_items, shard, stored_chunks
 from zarr.codecs import BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
 PLAIN = plain((2, 3), "<i4", "zstd")

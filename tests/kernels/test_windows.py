@@ -8,7 +8,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_strategies import selections, shapes
+from support.kernel_strategies import selections, shapes
 
 from cyzarr import kernels
 

@@ -14,7 +14,7 @@ import numpy as np
 from cyzarr.kernels.types cimport Span
 
 
-MAX_ITEMS = 1 << 60
+MAX_ITEMS = 1 << 62
 
 
 cdef Py_ssize_t span_first(const Span* span) noexcept nogil:
@@ -126,7 +126,7 @@ def checked_shape(selection, chunk_shape):
     if any(n < 0 for n in chunk_shape):
         raise ValueError(f"chunk shape {chunk_shape} has a negative extent")
     if math.prod(chunk_shape) > MAX_ITEMS:
-        raise ValueError(f"chunk shape {chunk_shape} holds more than 2^60 items")
+        raise ValueError(f"chunk shape {chunk_shape} holds more than 2^62 items")
     return chunk_shape
 
 
