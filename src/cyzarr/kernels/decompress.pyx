@@ -399,7 +399,7 @@ cdef enum:
     BLOSC_DONT_SPLIT = 0x10
     BLOSC_MOST_SPLITS = 16
     BLOSC_LEAST_SPLIT_NBYTES = 128
-    BLOSC_MOST_BLOCK_NBYTES = (0x7FFFFFFF - 255 * 4) // 3
+    BLOSC_MOST_BLOCK_NBYTES = 715827542  # (INT_MAX - 4 * 255) / 3
     BLOSC_MOST_RATIO = 32768      # zstd's, the highest of its compressors: 128 KiB for 4 bytes
     BLOSCLZ_MOST_RUN = 4 << 20    # see blosclz_run
     PROBE_NBYTES = 16 << 20       # see blosc_decode
