@@ -239,12 +239,8 @@ cdef Py_ssize_t zstd_declared(const char* src, Py_ssize_t src_nbytes) noexcept n
     return total
 
 
-cdef bint zstd_window_too_large(const char* src, Py_ssize_t src_nbytes) noexcept nogil:
-    """Whether the first frame declares no content size and a window over 128 MiB.
-
-    numcodecs streams such a frame, and zstd's streams refuse such a window. One call would decode
-    it; we refuse what zarr refuses.
-    """
+cdef bint zstd_large_window(const char* src, Py_ssize_t src_nbytes) noexcept nogil:
+    """Whether the frame at `src` declares no content size and a window over 128 MiB."""
     cdef uint8_t descriptor, window
     if src_nbytes < 6 or le32(src) != <uint32_t>0xFD2FB528:
         return False
@@ -253,6 +249,24 @@ cdef bint zstd_window_too_large(const char* src, Py_ssize_t src_nbytes) noexcept
     # No content size: its two bits and the single-segment bit are all 0. Window: 5 bits of
     # exponent over 2**10, 3 bits of mantissa.
     return (descriptor & 0xE0) == 0 and window > (17 << 3)
+
+
+cdef bint zstd_refused(const char* src, Py_ssize_t src_nbytes) noexcept nogil:
+    """Whether any frame has such a window.
+
+    numcodecs streams frames without a content size, and zstd's streams refuse such a window. One
+    call would decode it; we refuse what zarr refuses.
+    """
+    cdef size_t frame
+    while src_nbytes > 0:
+        if zstd_large_window(src, src_nbytes):
+            return True
+        frame = table.zstd_frame_nbytes(src, <size_t>src_nbytes)
+        if table.zstd_is_error(frame) or frame == 0 or frame >= <size_t>src_nbytes:
+            return False
+        src += frame
+        src_nbytes -= <Py_ssize_t>frame
+    return False
 
 
 cdef int zstd_why(
@@ -284,8 +298,10 @@ cdef int zstd_exact(
     cdef size_t got
     if dctx == NULL:
         return E_NOMEM
-    if zstd_window_too_large(src, src_nbytes):
-        return E_DECODE
+    # The usual single frame that declares its length needs no look at the others.
+    if table.zstd_content_nbytes(src, <size_t>src_nbytes) != <unsigned long long>dst_nbytes:
+        if zstd_refused(src, src_nbytes):
+            return E_DECODE
     if dst_nbytes == 0:
         # numcodecs refuses frames that declare a length of 0, and no bytes at all.
         if zstd_declared(src, src_nbytes) == 0:
@@ -314,7 +330,7 @@ cdef int zstd_grow(
     cdef size_t got
     if dctx == NULL:
         return E_NOMEM
-    if declared == ZSTD_LYING or declared == 0 or zstd_window_too_large(src, src_nbytes):
+    if declared == ZSTD_LYING or declared == 0 or zstd_refused(src, src_nbytes):
         return E_DECODE
     if declared > limit_nbytes:
         return E_LIMIT
@@ -383,7 +399,7 @@ cdef enum:
     BLOSC_DONT_SPLIT = 0x10
     BLOSC_MOST_SPLITS = 16
     BLOSC_LEAST_SPLIT_NBYTES = 128
-    BLOSC_MOST_BLOCK_NBYTES = (0x7FFFFFFF - 255 * 4) // 3
+    BLOSC_MOST_BLOCK_NBYTES = 715827542  # (INT_MAX - 4 * 255) / 3
     BLOSC_MOST_RATIO = 32768      # zstd's, the highest of its compressors: 128 KiB for 4 bytes
     BLOSCLZ_MOST_RUN = 4 << 20    # see blosclz_run
     PROBE_NBYTES = 16 << 20       # see blosc_decode
