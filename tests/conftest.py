@@ -16,7 +16,7 @@ import zarr
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import doors  # noqa: E402
+from support import doors
 
 _QUIET = {
     "deadline": None,

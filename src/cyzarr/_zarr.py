@@ -82,7 +82,10 @@ def reads_missing(config: Any) -> bool:
 
 
 def coalesce_limits(config: Any) -> tuple[int, int]:
-    """(gap, length) in bytes up to which two ranges of one object are asked for as one (3.3 on; else zarr's defaults)."""
+    """(gap, length) in bytes up to which two ranges of one object are asked for as one.
+
+    An array's own from zarr 3.3 on; before, zarr's later defaults.
+    """
     return (
         getattr(config, "sharding_coalesce_max_gap_bytes", 1 << 20),
         getattr(config, "sharding_coalesce_max_bytes", 16 << 20),

@@ -83,7 +83,8 @@ def _wanted() -> dict[tuple[type, str], Any] | None:
     if unknown:
         _warn(
             "this zarr is not as cyzarr knows it, and stays as it was; "
-            f'zarr.config.set({{"codec_pipeline.path": "cyzarr.CodecPipeline"}}) may still do. Other: {", ".join(unknown)}'
+            'zarr.config.set({"codec_pipeline.path": "cyzarr.CodecPipeline"}) may still do. '
+            f"Other than known: {', '.join(unknown)}"
         )
         return None
     return {

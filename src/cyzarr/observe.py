@@ -25,7 +25,7 @@ class Trace:
     bytes_read : int
         What came back. From memory: the bytes that were looked at.
     bytes_needed : int
-        The part of them that the selections need: shard indexes, stored inner chunks, the windows of uncompressed chunks.
+        The part of them that the selections need: shard indexes, stored inner chunks, windows of uncompressed chunks.
     chunks_decoded : int
         Innermost chunks decoded, in whole or in part.
     chunks_missing : int

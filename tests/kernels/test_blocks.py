@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.lib.stride_tricks import as_strided
+
+import reference
+from cyzarr import kernels
 from support.kernel_strategies import (
     DTYPES,
     STRUCT,
@@ -15,9 +18,6 @@ from support.kernel_strategies import (
     same_items,
     shapes,
 )
-from numpy.lib.stride_tricks import as_strided
-
-from cyzarr import kernels
 
 REFUSED = (TypeError, ValueError)
 
@@ -180,9 +180,7 @@ def test_copy_refuses_other_dtype(src, dst):
     assert target.tobytes() == before.tobytes()
 
 
-@pytest.mark.parametrize(
-    "dtype", [object, [("a", "i4"), ("b", object)], np.dtypes.StringDType()], ids=str
-)
+@pytest.mark.parametrize("dtype", [object, [("a", "i4"), ("b", object)], np.dtypes.StringDType()], ids=str)
 def test_objects_are_refused(dtype):
     """Their bytes are counted references."""
     a, b = np.zeros(2, dtype=dtype), np.zeros(2, dtype=dtype)

@@ -6,14 +6,14 @@ import sys
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.kernel_strategies import placed, plain, points, same_items, selections, shard, stored_chunks
 
+import reference
 from cyzarr import kernels
 from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels import decompress
+from support.kernel_strategies import placed, plain, points, same_items, selections, shard, stored_chunks
 
 ALL = slice(None)
 I4 = np.dtype("i4")

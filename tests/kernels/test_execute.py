@@ -7,9 +7,12 @@ import threading
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import reference
+from cyzarr import kernels
+from cyzarr.errors import CorruptChunkError
 from support.kernel_strategies import (
     Placed,
     filters,
@@ -21,9 +24,6 @@ from support.kernel_strategies import (
     shard,
     stored_chunks,
 )
-
-from cyzarr import kernels
-from cyzarr.errors import CorruptChunkError
 
 REFUSED = (TypeError, ValueError, IndexError, OverflowError)
 ALL = slice(None)
@@ -311,9 +311,7 @@ def decode(data=DATA, program=None, selection=(ALL, ALL), out=None):
     kernels.decode_shard(data, program, selection, out)
 
 
-@pytest.mark.parametrize(
-    "shape", [(), (24,), (6, 4), (4, 5), (4, 7), (3, 6), (5, 6), (4, 6, 1), (1, 4, 6), (0, 0)]
-)
+@pytest.mark.parametrize("shape", [(), (24,), (6, 4), (4, 5), (4, 7), (3, 6), (5, 6), (4, 6, 1), (1, 4, 6), (0, 0)])
 def test_out_of_other_shape_is_refused(shape):
     out = np.full(shape, 5, dtype="i4")
     with pytest.raises(ValueError):

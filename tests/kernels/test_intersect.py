@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.kernel_strategies import selections
 
+import reference
 from cyzarr import kernels
+from support.kernel_strategies import selections
 
 REFUSED = (TypeError, ValueError, IndexError, OverflowError)
 ALL = slice(None)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-import reference
 import zarr
 from hypothesis import given, settings
-from support.kernel_strategies import plain, random_items, same_items, shard, stored_chunks
 from zarr.codecs import BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
+
+import reference
+from support.kernel_strategies import plain, random_items, same_items, shard, stored_chunks
 
 PLAIN = plain((2, 3), "<i4", "zstd")
 CHAINS = {

@@ -5,12 +5,12 @@ import math
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.kernel_strategies import selections, shapes
 
+import reference
 from cyzarr import kernels
+from support.kernel_strategies import selections, shapes
 
 REFUSED = (TypeError, ValueError, IndexError, OverflowError)
 ALL = slice(None)
@@ -94,9 +94,7 @@ def test_window_counts_large_items_exactly():
     assert kernels.block_window(selection, shape)[0] == 2**62 - 1
 
 
-@pytest.mark.parametrize(
-    "shape", [(2**32, 2**32), (2**31, 2**31, 2**31), (2**62, 4), (2**63,), (2**64 + 1,)], ids=str
-)
+@pytest.mark.parametrize("shape", [(2**32, 2**32), (2**31, 2**31, 2**31), (2**62, 4), (2**63,), (2**64 + 1,)], ids=str)
 def test_product_overflow_is_refused_or_exact(shape):
     selection = tuple(n - 1 for n in shape)
     last = math.prod(shape) - 1

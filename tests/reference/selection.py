@@ -34,11 +34,7 @@ def pick(array, selection):
 
 def selected_shape(selection, shape):
     """Shape of ``pick(array of that shape, selection)``."""
-    return tuple(
-        len(positions(entry, size))
-        for entry, size in zip(selection, shape, strict=True)
-        if not is_int(entry)
-    )
+    return tuple(len(positions(entry, size)) for entry, size in zip(selection, shape, strict=True) if not is_int(entry))
 
 
 def touched(selection, shape):

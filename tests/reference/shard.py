@@ -68,10 +68,7 @@ def _axes(chain):
 
 def _inner_slices(shard, position):
     """Where the inner chunk lies; the Ellipsis keeps an array without axes an array."""
-    slices = [
-        slice(p * size, (p + 1) * size)
-        for p, size in zip(position, shard["chunk_shape"], strict=True)
-    ]
+    slices = [slice(p * size, (p + 1) * size) for p, size in zip(position, shard["chunk_shape"], strict=True)]
     return (..., *slices)
 
 

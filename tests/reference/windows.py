@@ -36,9 +36,7 @@ def block_window(selection, chunk_shape):
         if shape[axis] > 1:
             break
     offset = sum(f * math.prod(chunk_shape[axis + 1 :]) for axis, f in enumerate(first))
-    shifted = tuple(
-        _shift(e, size, f) for e, size, f in zip(selection, chunk_shape, first, strict=True)
-    )
+    shifted = tuple(_shift(e, size, f) for e, size, f in zip(selection, chunk_shape, first, strict=True))
     return offset, tuple(shape), shifted
 
 

@@ -16,7 +16,8 @@ from zarr.registry import register_codec
 class BytesCodec(zarr.codecs.BytesCodec, ArrayBytesCodecPartialDecodeMixin):
     """zarr's `bytes` codec that reads of an uncompressed chunk what a selection needs.
 
-    Chosen by ``zarr.config.set({"codecs.bytes": "cyzarr.BytesCodec"})``. Encoding, and decoding of whole chunks, are zarr's own.
+    Chosen by ``zarr.config.set({"codecs.bytes": "cyzarr.BytesCodec"})``. Encoding, and decoding of whole chunks, are
+    zarr's own.
     """
 
     # Tells the compiler of programs that the kernels do what this class does; a subclass says so itself.

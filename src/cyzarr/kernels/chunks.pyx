@@ -15,7 +15,6 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from cyzarr.kernels.execute cimport (
-    ReadHolder,
     read_free,
     read_new,
     read_raise,
@@ -59,7 +58,9 @@ def index_array(axis, key, extent):
     # Copied first: the caller's array may change while it is checked.
     key = np.array(key)
     if key.ndim != 1 or (key.dtype.kind not in "iu" and key.size):
-        raise IndexError(f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}")
+        raise IndexError(
+            f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}"
+        )
     if key.size and (key.min() < -extent or key.max() >= extent):
         raise IndexError(f"axis {axis}: positions from {key.min()} to {key.max()} in a chunk of {extent}")
     key = np.ascontiguousarray(key, dtype=np.intp)
@@ -232,7 +233,7 @@ cdef class ChunkRead:
     def touched(self):
         """The numbers, in the index, of the inner chunks that the selection touches."""
         cdef const Node* root = self.program.root
-        cdef Py_ssize_t i, k
+        cdef Py_ssize_t i
         cdef int axis
         numbers = np.zeros(1, dtype=np.intp)
         if self.points:

@@ -12,7 +12,7 @@ Nothing here holds the GIL, but for a codec that has no native decoder.
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from cyzarr.kernels.blocks cimport fill_points, fill_spans, place_points, place_spans
@@ -20,7 +20,6 @@ from cyzarr.kernels.decompress cimport (
     DECODE_BLOSC,
     DECODE_CRC32C,
     check_crc32c,
-    context_free,
     context_init,
     decode_exact,
     decode_grow,
@@ -35,7 +34,6 @@ from cyzarr.kernels.status cimport (
     E_DECODE,
     E_ENTRY,
     E_INDEX_SHORT,
-    E_LIMIT,
     E_NOMEM,
     E_PYTHON,
     E_SEGMENT,
@@ -338,7 +336,8 @@ cdef void fill_target(const Target* target, const Span* spans) noexcept nogil:
         fill_spans(target.items.itemsize, target.fill, target.ndim, spans, target.out, target.strides)
 
 
-cdef char* dense_place(const Target* target, const Node* node, const Span* spans, const Windows* windows) noexcept nogil:
+cdef char* dense_place(const Target* target, const Node* node, const Span* spans,
+                       const Windows* windows) noexcept nogil:
     """Where one window lies in the output byte for byte as in the chunk, or NULL where it doesn't."""
     cdef char* to = target.out
     cdef int at, axis
@@ -378,7 +377,7 @@ cdef int read_windows(Worker* worker, const Target* target, const Node* node, co
     cdef Windows windows
     cdef Span one[MAX_NDIM]
     cdef Py_ssize_t at[MAX_NDIM]
-    cdef Py_ssize_t base, position
+    cdef Py_ssize_t base
     cdef char* direct
     cdef int i, axis, code
     find_windows(node.ndim, spans, node.strides, node.axes, target.items.itemsize, LOCAL_GAP, &windows)
@@ -667,7 +666,8 @@ cdef int decode_product(Worker* worker, const Target* target, const Node* node, 
             return OK
 
 
-cdef int cut_axes(Buffer* buffer, const Node* node, const Span* spans, Span** tables, Py_ssize_t* counts) noexcept nogil:
+cdef int cut_axes(Buffer* buffer, const Node* node, const Span* spans, Span** tables,
+                  Py_ssize_t* counts) noexcept nogil:
     """Cut every axis into its table of touched inner chunks, all in one buffer."""
     cdef Py_ssize_t room = 0, n
     cdef int axis

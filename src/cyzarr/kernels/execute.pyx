@@ -10,10 +10,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from cyzarr.kernels.decode cimport (
-    Buffer,
     Source,
     Stats,
-    Target,
     Worker,
     decode_inner,
     decode_region,
@@ -409,7 +407,8 @@ cdef int open_source(Read* read, Worker* worker, Py_ssize_t number, const Py_ssi
     return OK if code == OK else fail(worker, code, 0, 0, 0, 0)
 
 
-cdef int load_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at, Object* object_) noexcept nogil:
+cdef int load_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at,
+                     Object* object_) noexcept nogil:
     """Open a shard and read its index; returns a status and sets the object's state."""
     cdef bint missing = False
     cdef int code = open_source(read, worker, number, at, &object_.source, &missing)
@@ -495,7 +494,8 @@ cdef int run_inner(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize
     return code
 
 
-cdef int run_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at, Py_ssize_t part) noexcept nogil:
+cdef int run_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at,
+                    Py_ssize_t part) noexcept nogil:
     """A task that is one whole object, or a part of one."""
     cdef Source source
     cdef Span spans[MAX_NDIM]

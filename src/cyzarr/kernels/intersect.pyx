@@ -191,7 +191,9 @@ def checked_positions(axis, key, extent):
     """An integer or integer array as an intp array within the axis, negatives wrapped."""
     key = np.array(key)
     if key.ndim > 1 or (key.dtype.kind not in "iu" and (key.size or key.ndim == 0)):
-        raise IndexError(f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}")
+        raise IndexError(
+            f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}"
+        )
     if key.size and (key.min() < -extent or key.max() >= extent):
         raise IndexError(f"axis {axis}: positions from {key.min()} to {key.max()} on an extent of {extent}")
     key = key.astype(np.intp)

@@ -238,14 +238,14 @@ cdef void job_free(Job* job) noexcept nogil:
 cdef void publish(Job* job) noexcept nogil:
     """List a job for the helpers and wake as many as it has places for."""
     cdef Job** at = &jobs
-    cdef int i
+    cdef int _i
     pthread_mutex_lock(&pool_lock)
     while at[0] != NULL:
         at = &(at[0].next)
     at[0] = job
     job.next = NULL
     job.listed = True
-    for i in range(1, job.slots):
+    for _i in range(1, job.slots):
         pthread_cond_signal(&work)
     pthread_mutex_unlock(&pool_lock)
 

@@ -151,7 +151,8 @@ def decode_index(data, chunks_per_shard, *, byteorder="little", checksums=1, ord
     table = np.lib.stride_tricks.as_strided(numbers, (*chunks_per_shard, 2), [8 * s for s in (*strides, pair)])
     table = table.astype(np.uint64, order="C")
     if size is not None or chunk_nbytes is not None:
-        check_table(table.reshape(-1, 2), (1 << 63) - 1 if size is None else size, chunk_nbytes, tuple(chunks_per_shard))
+        limit = (1 << 63) - 1 if size is None else size
+        check_table(table.reshape(-1, 2), limit, chunk_nbytes, tuple(chunks_per_shard))
     return table
 
 

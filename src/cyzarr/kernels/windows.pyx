@@ -98,7 +98,9 @@ def wrapped(axis, key, extent):
     """A 1-D index array within the axis, negatives counted from the end."""
     key = np.array(key)
     if key.ndim != 1 or (key.dtype.kind not in "iu" and key.size):
-        raise IndexError(f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}")
+        raise IndexError(
+            f"axis {axis}: expected an integer, a slice or a 1-D integer array, found {key.ndim}-D {key.dtype}"
+        )
     if key.size and (key.min() < -extent or key.max() >= extent):
         raise IndexError(f"axis {axis}: positions from {key.min()} to {key.max()} on an extent of {extent}")
     key = key.astype(np.int64)

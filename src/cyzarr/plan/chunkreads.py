@@ -63,7 +63,9 @@ def program_for(owner: Any, codecs: Sequence[Any], spec: Any) -> Program:
 
 
 def normalize(selection: Any, drop_axes: tuple[int, ...] = ()) -> tuple[tuple[Any, ...], bool]:
-    """A chunk-local selection of zarr's as one entry per axis: an int, a slice or a 1-D array; and whether they are points.
+    """A chunk-local selection of zarr's as one entry per axis, and whether these are points.
+
+    An entry is an int, a slice or a 1-D array.
 
     zarr hands over integers and slices, open meshes (np.ix_), or coordinate arrays that are taken together.
     `drop_axes` are axes of a mesh that stand for integers.
@@ -118,7 +120,9 @@ class BatchPlan:
         # What does not lie in the output as it is: (read, where it goes).
         self.placed: list[tuple[ChunkRead, Any]] = []
 
-    def add(self, program: Program, getter: Any, spec: Any, selection: Any, placement: Any, drop_axes: tuple[int, ...]) -> None:
+    def add(
+        self, program: Program, getter: Any, spec: Any, selection: Any, placement: Any, drop_axes: tuple[int, ...]
+    ) -> None:
         """Add one chunk."""
         entries, points = normalize(selection, drop_axes)
         if len(entries) != len(spec.shape):
@@ -130,7 +134,9 @@ class BatchPlan:
             target = self.out[(*placement, ...) if isinstance(placement, tuple) else placement]
             if target.shape != shape:
                 target = None
-        read = ChunkRead(program, entries, np.empty(shape, program.dtype) if target is None else target, str(getter), points)
+        read = ChunkRead(
+            program, entries, np.empty(shape, program.dtype) if target is None else target, str(getter), points
+        )
         if target is None:
             self.placed.append((read, placement))
         self.reads.append(read)
@@ -225,5 +231,3 @@ def plan_batch(pipeline: Any, batch: list[Any], out: Any, drop_axes: tuple[int, 
         assert program is not None
         plan.add(program, getter, spec, selection, placement, drop_axes)
     return plan
-
-

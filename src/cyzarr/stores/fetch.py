@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 # A store's methods that a direct read goes around. It is made only while these are zarr's own.
 WATCHED = ("get", "get_sync", "get_partial_values", "_ensure_open", "_ensure_open_sync", "_open")
-_PLAIN = {
-    cls: {name: getattr(cls, name, None) for name in WATCHED} for cls in (LocalStore, MemoryStore)
-}
+_PLAIN = {cls: {name: getattr(cls, name, None) for name in WATCHED} for cls in (LocalStore, MemoryStore)}
 
 
 def is_plain(store: Any) -> bool:
@@ -160,7 +158,10 @@ def _window_requests(read: ChunkRead) -> Generator[list[Request], list[Any], Non
 
 
 def merge(ranges: Iterable[tuple[int, int]], max_gap: int, max_nbytes: int) -> list[tuple[int, int]]:
-    """Join ascending (offset, nbytes) ranges to (start, stop): neighbours at most max_gap apart, at most max_nbytes in all."""
+    """Join ascending (offset, nbytes) ranges to (start, stop).
+
+    Neighbours at most max_gap apart are joined, to at most max_nbytes in all.
+    """
     joined: list[tuple[int, int]] = []
     for offset, nbytes in ranges:
         start, stop = joined[-1] if joined else (0, 0)
