@@ -70,6 +70,8 @@ def fill_key(fill_value: Any) -> Any:
 
 def chunk_shape(metadata: Any) -> tuple[int, ...] | None:
     """The shape of a regular grid's chunks; None for another grid."""
+    if metadata.zarr_format == 2:
+        return tuple(metadata.chunks)
     grid = metadata.chunk_grid
     if type(grid).__name__ not in ("RegularChunkGrid", "RegularChunkGridMetadata"):
         return None

@@ -47,11 +47,11 @@ def program_for(owner: Any, codecs: Sequence[Any], spec: Any) -> Program:
     if type(cache) is not ProgramCache:
         cache = ProgramCache()
         owner.__dict__["_cyzarr"] = cache
-    key = (spec.shape, spec.dtype, _zarr.fill_key(spec.fill_value))
+    key = (spec.shape, spec.dtype, spec.order, _zarr.fill_key(spec.fill_value))
     found = cache.get(key)
     if found is None:
         try:
-            found = compile_chain(codecs, spec.shape, spec.dtype, spec.fill_value)
+            found = compile_chain(codecs, spec.shape, spec.dtype, spec.fill_value, spec.order)
         except NotNativeError as error:
             found = error
         if len(cache) >= MAX_PROGRAMS:

@@ -144,10 +144,11 @@ cdef int compile_layout(Compiled made, object async_array) except -1:
     if made.chosen:
         raise NotNativeError(f"pipeline {type(made.pipeline).__name__} was chosen")
     made.program = compile_array(async_array)
-    lead, separator = key_style(made.metadata.chunk_key_encoding)
+    lead, separator = key_style(made.metadata)
     made.lead, made.separator = lead, ord(separator)
     made.simple = made.program.dtype == np.dtype(made.program.dtype.char) and made.program.dtype.kind in "biufc"
-    made.fortran = made.config.order == "F"
+    # Format 2 gives arrays of the order that they are stored in.
+    made.fortran = getattr(made.metadata, "order", made.config.order) == "F"
     made.fill_missing = _zarr.reads_missing(made.config)
     shape = made.metadata.shape
     made.ndim = len(shape)

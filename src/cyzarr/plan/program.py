@@ -7,6 +7,7 @@ from typing import Any
 import numcodecs
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 from zarr.codecs import numcodecs as zarr_numcodecs
+from zarr.codecs._v2 import V2Codec
 
 from cyzarr import _zarr
 from cyzarr.kernels.program import Program
@@ -27,6 +28,12 @@ DECODERS: dict[type, tuple[str, Any]] = {
     zarr_numcodecs.GZip: ("gzip", numcodecs.GZip()),
     zarr_numcodecs.Zstd: ("zstd", numcodecs.Zstd()),
     zarr_numcodecs.Blosc: ("blosc", numcodecs.Blosc()),
+    # zarr format 2 holds numcodecs' own.
+    numcodecs.Zstd: ("zstd", numcodecs.Zstd()),
+    numcodecs.Blosc: ("blosc", numcodecs.Blosc()),
+    numcodecs.GZip: ("gzip", numcodecs.GZip()),
+    numcodecs.LZ4: ("lz4", numcodecs.LZ4()),
+    numcodecs.Zlib: ("zlib", numcodecs.Zlib()),
 }
 
 
@@ -40,8 +47,12 @@ def kind_of(codec: Any) -> str | None:
     return kind
 
 
-def compile_chain(codecs: Any, shape: tuple[int, ...], data_type: Any, fill_value: Any) -> Program:
+def compile_chain(
+    codecs: Any, shape: tuple[int, ...], data_type: Any, fill_value: Any, order: str = "C"
+) -> Program:
     """The program of a codec chain that is handed chunks of `shape` items of a zarr data type.
+
+    `order` is the order in which zarr format 2 stores a chunk's items; format 3 has transposes for that.
 
     Raises
     ------
@@ -51,7 +62,10 @@ def compile_chain(codecs: Any, shape: tuple[int, ...], data_type: Any, fill_valu
     dtype = data_type.to_native_dtype()
     if dtype.hasobject or dtype.itemsize == 0 or type(dtype).__name__ == "StringDType":
         raise NotNativeError(f"data type {dtype}")
-    chain = describe(tuple(codecs), tuple(shape), data_type)
+    if len(codecs) == 1 and type(codecs[0]) is V2Codec:
+        chain = describe_v2(codecs[0], tuple(shape), dtype, order)
+    else:
+        chain = describe(tuple(codecs), tuple(shape), data_type)
     try:
         return Program(chain, dtype, _zarr.fill_bytes(fill_value, data_type, dtype))
     except (ValueError, TypeError) as error:
@@ -79,6 +93,19 @@ def describe(codecs: tuple[Any, ...], shape: tuple[int, ...], data_type: Any) ->
     else:
         raise NotNativeError(f"codec {type(codec).__name__}")
     return chain
+
+
+def describe_v2(codec: V2Codec, shape: tuple[int, ...], dtype: Any, order: str) -> dict[str, Any]:
+    """The kernel's description of a chunk of zarr format 2: items as they are, perhaps compressed."""
+    if codec.filters:
+        raise NotNativeError("filters " + ", ".join(type(one).__name__ for one in codec.filters))
+    axes = range(len(shape))
+    return {
+        "shape": shape,
+        "order": tuple(reversed(axes)) if order == "F" else tuple(axes),
+        "filters": filters((codec.compressor,) if codec.compressor is not None else ()),
+        "bytes": {"dtype": dtype},
+    }
 
 
 def transposes(codecs: tuple[Any, ...], ndim: int) -> tuple[tuple[int, ...], tuple[Any, ...]]:
@@ -124,10 +151,13 @@ def describe_index(codec: Any, ndim: int) -> dict[str, Any]:
     }
 
 
-def key_style(encoding: Any) -> tuple[bool, str]:
-    """(whether keys start with "c", the separator) of a chunk key encoding."""
+def key_style(metadata: Any) -> tuple[bool, str]:
+    """(whether keys start with "c", the separator) of an array's chunk keys."""
     from zarr.core.chunk_key_encodings import DefaultChunkKeyEncoding, V2ChunkKeyEncoding
 
+    if metadata.zarr_format == 2:
+        return False, metadata.dimension_separator
+    encoding = metadata.chunk_key_encoding
     if type(encoding) is DefaultChunkKeyEncoding:
         return True, encoding.separator
     if type(encoding) is V2ChunkKeyEncoding:
@@ -136,13 +166,12 @@ def key_style(encoding: Any) -> tuple[bool, str]:
 
 
 def compile_array(async_array: Any) -> Program:
-    """The program of a v3 array on a regular grid."""
+    """The program of an array on a regular grid."""
     metadata = async_array.metadata
-    if metadata.zarr_format != 3:
-        raise NotNativeError(f"zarr format {metadata.zarr_format}")
     shape = _zarr.chunk_shape(metadata)
     if shape is None:
         raise NotNativeError(f"chunk grid {type(metadata.chunk_grid).__name__}")
     if any(n < 1 for n in shape):
         raise NotNativeError("a chunk of no items")
-    return compile_chain(tuple(async_array.codec_pipeline), shape, metadata.data_type, metadata.fill_value)
+    codecs = tuple(async_array.codec_pipeline)
+    return compile_chain(codecs, shape, metadata.dtype, metadata.fill_value, getattr(metadata, "order", "C"))
