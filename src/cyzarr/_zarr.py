@@ -29,6 +29,15 @@ SIGNATURES: dict[str, tuple[Any, str, list[str]]] = {
         "get_basic_selection",
         ["self", "selection", "out", "prototype", "fields"],
     ),
+    **{
+        f"Array.{name}": (zarr.core.array.Array, name, ["self", first, "out", "fields", "prototype"])
+        for name, first in {
+            "get_orthogonal_selection": "selection",
+            "get_coordinate_selection": "selection",
+            "get_mask_selection": "mask",
+            "get_block_selection": "selection",
+        }.items()
+    },
     "BatchedCodecPipeline.read": (Batched, "read", ["self", "batch_info", "out", "drop_axes"]),
 }
 

@@ -87,9 +87,14 @@ def _wanted() -> dict[tuple[type, str], Any] | None:
             f"Other than known: {', '.join(unknown)}"
         )
         return None
+    array = zarr.core.array.Array
     return {
-        (zarr.core.array.Array, "__getitem__"): direct.getitem,
-        (zarr.core.array.Array, "get_basic_selection"): direct.get_basic_selection,
+        (array, "__getitem__"): direct.getitem,
+        (array, "get_basic_selection"): direct.get_basic_selection,
+        (array, "get_orthogonal_selection"): direct.get_orthogonal_selection,
+        (array, "get_coordinate_selection"): direct.get_coordinate_selection,
+        (array, "get_mask_selection"): direct.get_mask_selection,
+        (array, "get_block_selection"): direct.get_block_selection,
         (_zarr.Batched, "read"): pipeline.batched_read,
     }
 
@@ -109,14 +114,13 @@ def enable() -> bool:
         wanted = _wanted()
         if wanted is None:
             return False
-        from cyzarr import observe
+        from cyzarr import _zarr, observe
         from cyzarr.codecs import pipeline
         from cyzarr.plan import direct
 
         before = {key: key[0].__dict__[key[1]] for key in wanted}
-        getitem, basic, read = before.values()
-        direct.set_zarr_functions(getitem, basic)
-        pipeline.set_zarr_read(read)
+        direct.set_zarr_functions({name: function for (_, name), function in before.items()})
+        pipeline.set_zarr_read(before[_zarr.Batched, "read"])
         for (owner, name), ours in wanted.items():
             ours.__doc__ = before[owner, name].__doc__
             setattr(owner, name, ours)

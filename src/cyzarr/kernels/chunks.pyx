@@ -237,7 +237,7 @@ cdef class ChunkRead:
         cdef int axis
         numbers = np.zeros(1, dtype=np.intp)
         if self.points:
-            numbers = np.zeros(self.read.outer[0][0].count, dtype=np.intp)
+            numbers = np.zeros(self.read.n_points, dtype=np.intp)
             for axis in range(root.ndim):
                 numbers += (self._uses[axis] // root.inner[axis]) * root.index.strides[axis]
             return np.unique(numbers).tolist()

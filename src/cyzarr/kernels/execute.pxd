@@ -36,6 +36,8 @@ cdef struct Read:
     Span* inner[MAX_NDIM]        # per axis: the touched inner chunks, object by object,
     Py_ssize_t* begin[MAX_NDIM]  # those of object i from begin[i] to begin[i + 1]
     char* tables                 # holds all of the above
+    Py_ssize_t* numbers          # points: their places and positions, ordered
+    Py_ssize_t n_points
     Object* objects
     # Where the objects are: memory[i], or the file prefix + chunk key.
     const Source* memory         # size -1: missing

@@ -21,7 +21,7 @@ from cyzarr.kernels.decode cimport (
     reserve,
 )
 from cyzarr.kernels.files cimport object_close, object_open
-from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, touched_bound
+from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
 from cyzarr.kernels.pool cimport run_inline, run_pooled
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_SHARD, Node, Program
 from cyzarr.kernels.status cimport (
@@ -102,6 +102,7 @@ cdef void read_free(Read* read) noexcept:
         free(read.objects)
     free(read.first)
     free(read.tables)
+    free(read.numbers)
     if read.error != NULL:
         Py_DECREF(<object> read.error)
     pthread_mutex_destroy(&read.lock)
@@ -150,16 +151,76 @@ cdef int plan_tables(Read* read, const Span* selection) noexcept nogil:
 
 
 cdef int plan_points(Read* read, const Span* selection) noexcept nogil:
-    """Points lie within one object: its spans are they themselves."""
+    """Bucket points by object, and within an object by inner chunk; an object's spans list its points."""
+    cdef const Node* root = read.root
+    cdef Py_ssize_t n = selection[0].count
+    cdef Py_ssize_t i, k, objects = 0
     cdef int axis
-    read.tables = <char*> malloc(read.root.ndim * sizeof(Span) + 64)
+    cdef Py_ssize_t* keys
+    cdef Py_ssize_t* order
+    cdef Py_ssize_t* local
+    read.n_points = n
+    read.numbers = <Py_ssize_t*> malloc((3 + root.ndim) * max(n, 1) * sizeof(Py_ssize_t))
+    if read.numbers == NULL:
+        return E_NOMEM
+    keys = read.numbers
+    order = keys + n
+    local = order + n
+    point_keys(root, selection, keys)
+    if sort_by_key(keys, n, order) != 0:
+        return E_NOMEM
+    for k in range(n):
+        local[k] = selection[0].place[order[k]]
+        for axis in range(root.ndim):
+            local[(axis + 1) * n + k] = selection[axis].index[order[k]] % root.shape[axis]
+        objects += k == 0 or not same_object(root, selection, order[k - 1], order[k])
+    read.tables = <char*> malloc(max(objects, 1) * root.ndim * sizeof(Span))
     if read.tables == NULL:
         return E_NOMEM
-    for axis in range(read.root.ndim):
-        read.outer[axis] = <Span*> read.tables + axis
-        read.outer[axis][0] = selection[axis]
-        read.n_outer[axis] = 1
+    for axis in range(root.ndim):
+        read.outer[axis] = <Span*> read.tables + axis * objects
+        read.n_outer[axis] = objects
+        i = -1
+        for k in range(n):
+            if k == 0 or not same_object(root, selection, order[k - 1], order[k]):
+                i += 1
+                read.outer[axis][i] = Span(selection[axis].index[order[k]] // root.shape[axis], 0, 0, 0, 0,
+                                           local + (axis + 1) * n + k, local + k)
+            read.outer[axis][i].count += 1
     return OK
+
+
+cdef void point_keys(const Node* root, const Span* selection, Py_ssize_t* keys) noexcept nogil:
+    """For each point a number that orders by object, then by inner chunk.
+
+    It wraps beyond 2^64 inner chunks: then an object may come up twice, and is read twice.
+    """
+    cdef size_t extents[MAX_NDIM]
+    cdef size_t inner
+    cdef Py_ssize_t k, at
+    cdef int axis
+    for axis in range(root.ndim):
+        extents[axis] = 1
+        for k in range(selection[0].count):
+            extents[axis] = max(extents[axis], <size_t> (selection[axis].index[k] // root.shape[axis]) + 1)
+    for k in range(selection[0].count):
+        keys[k] = 0
+        inner = 0
+        for axis in range(root.ndim):
+            at = selection[axis].index[k]
+            keys[k] = <Py_ssize_t> (<size_t> keys[k] * extents[axis] + <size_t> (at // root.shape[axis]))
+            if root.kind == NODE_SHARD:
+                inner += <size_t> (at % root.shape[axis] // root.inner[axis] * root.index.strides[axis])
+        if root.kind == NODE_SHARD:
+            keys[k] = <Py_ssize_t> (<size_t> keys[k] * <size_t> (2 * root.index.entries) + inner)
+
+
+cdef bint same_object(const Node* root, const Span* selection, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    cdef int axis
+    for axis in range(root.ndim):
+        if selection[axis].index[a] // root.shape[axis] != selection[axis].index[b] // root.shape[axis]:
+            return False
+    return True
 
 
 cdef int plan_axis(Read* read, const Span* span, int axis, char* free_) noexcept nogil:
@@ -207,7 +268,7 @@ cdef int plan_tasks(Read* read) noexcept nogil:
     cdef int axis
     read.n_objects = 1
     for axis in range(read.root.ndim):
-        read.n_objects *= read.n_outer[axis]
+        read.n_objects = read.n_outer[axis] if read.target.points else read.n_objects * read.n_outer[axis]
     read.per = 1
     read.n_tasks = read.n_objects
     if not read.shared or read.n_objects == 0:
@@ -233,6 +294,11 @@ cdef int plan_tasks(Read* read) noexcept nogil:
 cdef inline void positions(const Read* read, Py_ssize_t number, Py_ssize_t* at) noexcept nogil:
     """An object's position in the tables of touched objects."""
     cdef int axis = read.root.ndim - 1
+    if read.target.points:
+        while axis >= 0:
+            at[axis] = number
+            axis -= 1
+        return
     while axis >= 0:
         if read.n_outer[axis] == 1:
             at[axis] = 0
@@ -255,7 +321,7 @@ cdef double picked_nbytes(const Read* read) noexcept nogil:
     cdef Py_ssize_t i, along
     cdef int axis
     if read.target.points:
-        return picked * read.outer[0][0].count
+        return picked * read.n_points
     for axis in range(read.root.ndim):
         along = 0
         for i in range(read.n_outer[axis]):
@@ -278,8 +344,9 @@ cdef double estimate(const Read* read, bint compressed) noexcept nogil:
         elif read.root.n_filters:
             decoded = <double> read.root.nbytes
         decoded *= read.n_tasks
-        if not read.shared and read.root.kind == NODE_SHARD and read.root.n_filters == 0:
-            decoded = min(decoded, picked / read.target.items.itemsize * leaf_of(read).nbytes)
+        if read.target.points and read.root.kind == NODE_SHARD and read.root.n_filters == 0:
+            # At most an inner chunk for each point, and at most all inner chunks of all touched shards.
+            decoded = min(<double> read.root.nbytes * read.n_tasks, <double> read.root.child.nbytes * read.n_points)
     return read.n_tasks * TASK_NS + picked * COPY_NS + decoded * DECODE_NS
 
 
@@ -296,7 +363,12 @@ cdef void read_split(Read* read, int threads) noexcept nogil:
     cdef const Span* table
     cdef Py_ssize_t i, n, least, most = 1
     cdef int at, axis
-    if threads < 2 or read.n_tasks >= 2 * threads or read.cost_ns <= HOP_NS or read.target.points:
+    if threads < 2 or read.n_tasks >= 2 * threads or read.cost_ns <= HOP_NS:
+        return
+    if read.target.points:
+        # Points stand by inner chunk: a part decodes few of them that another part decodes too.
+        if read.n_tasks < threads and read.root.n_filters == 0:
+            read.parts = min(2 * threads, read.n_points)
         return
     if leaf.kind != NODE_BYTES or leaf.n_filters:
         return
@@ -506,8 +578,16 @@ cdef int run_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssiz
         return code
     for axis in range(read.root.ndim):
         spans[axis] = read.outer[axis][at[axis]]
-    if read.parts > 1:
+    if read.parts > 1 and read.target.points:
+        for axis in range(read.root.ndim):
+            take_part(&spans[axis], part, read.parts)
+    elif read.parts > 1:
         take_part(&spans[read.part_axis], part, read.parts)
+    if spans[0].count == 0 and read.parts > 1:
+        # A part of nothing; not reached but for objects with fewer points than parts.
+        if read.memory == NULL:
+            object_close(source.fd)
+        return OK
     if missing:
         worker.stats.chunks_missing += part == 0
         read.missing = True

@@ -37,6 +37,7 @@ from cyzarr.kernels.execute cimport (
 from cyzarr.kernels.program cimport Program
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Span
+from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
 from cyzarr.plan.program import NotNativeError, compile_array, key_style
 
 cdef extern from "Python.h":
@@ -56,6 +57,7 @@ cdef double HOLD_NS = 200_000
 # zarr's own functions; set by activate.
 cdef object zarr_getitem = None
 cdef object zarr_get_basic_selection = None
+cdef dict zarr_functions = {}
 # Store methods that a direct read goes around; only while they are zarr's own.
 cdef tuple WATCHED = ("get", "get_sync", "get_partial_values", "_ensure_open", "_ensure_open_sync", "_open", "_is_open")
 cdef object local_get = LocalStore.get
@@ -354,7 +356,7 @@ cdef Source* look_up(Compiled made, Read* read, list held) except? NULL:
     return sources
 
 
-cdef object run(Compiled made, Span* spans, Key* key, object out):
+cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=False, object uses=None):
     """Read into a fresh array, or into `out`. None: zarr's own code must say what this is."""
     cdef cnp.ndarray target
     cdef Py_ssize_t strides[MAX_NDIM]
@@ -374,7 +376,7 @@ cdef object run(Compiled made, Span* spans, Key* key, object out):
         if not key.drops[axis]:
             strides[axis] = target.strides[at]
             at += 1
-    read = read_new(made.program, spans, False, <char*> cnp.PyArray_DATA(target), strides)
+    read = read_new(made.program, spans, points, <char*> cnp.PyArray_DATA(target), strides)
     try:
         read.lead = made.lead
         read.separator = made.separator
@@ -391,7 +393,7 @@ cdef object run(Compiled made, Span* spans, Key* key, object out):
             status = read_run_held(read)
         if status == E_AGAIN:
             holder = ReadHolder()
-            holder.uses = (made, out, held)
+            holder.uses = (made, out, held, uses)
             status = run_released(read, holder)
         if status != OK:
             read_raise(read, made.key_prefix)
@@ -414,6 +416,80 @@ cdef int run_released(Read* read, ReadHolder holder) except -1:
     cdef int threads = threads_for(read)
     read_split(read, threads)
     return reads_run(&read, 1, threads, holder)
+
+
+# --- index arrays
+
+cdef object read_entries(Compiled made, tuple entries, bint points):
+    """Read per-axis entries (an int, a range or an intp array within the axis), or points. None: zarr's own code."""
+    cdef Span spans[MAX_NDIM]
+    cdef Key key
+    cdef cnp.ndarray index
+    cdef cnp.ndarray place = np.arange(max([len(e) for e in entries if type(e) is np.ndarray], default=0), dtype=np.intp)
+    cdef int axis
+    memset(spans, 0, made.ndim * sizeof(Span))
+    key.ndim = 0
+    key.numpy_ints = key.ellipsis = key.empty = False
+    for axis, entry in enumerate(entries):
+        if type(entry) is np.ndarray:
+            index = entry
+            spans[axis].count = index.size
+            spans[axis].index = <const Py_ssize_t*> cnp.PyArray_DATA(index)
+            spans[axis].place = <const Py_ssize_t*> cnp.PyArray_DATA(place)
+        elif type(entry) is range:
+            spans[axis].start, spans[axis].step, spans[axis].count = entry.start, entry.step, len(entry)
+        else:
+            spans[axis].start, spans[axis].step, spans[axis].count = entry, 1, 1
+            key.drops[axis] = True
+            continue
+        if points and axis > 0:
+            key.drops[axis] = True
+        else:
+            keep_axis(spans, &key, axis)
+    return run(made, spans, &key, None, points, (entries, place))
+
+
+cdef bint no_fields(object fields):
+    """Whether no field is asked for; zarr's oindex and vindex say so by an empty list."""
+    return fields is None or (type(fields) is list and not fields)
+
+
+cdef object read_fancy(object self, str name, object normalize, object selection, bint points, object out,
+                       object fields, object prototype):
+    """The picked items; through zarr's function of this name where the direct road doesn't take the selection."""
+    cdef Compiled made = None
+    cdef object found = None, picked = None
+    global served
+    if active and out is None and prototype is None and no_fields(fields):
+        made = native(self)
+    if made is not None and made.ndim > 0:
+        found = normalize(selection, made.metadata.shape, made.program.shape)
+    if found is not None:
+        picked = read_entries(made, found[0], points)
+    if picked is None:
+        return zarr_functions[name](self, selection, out=out, fields=fields, prototype=prototype)
+    served += 1
+    return picked if found[1] is None else picked.reshape(found[1])
+
+
+def get_orthogonal_selection(self, selection, *, out=None, fields=None, prototype=None):
+    """`zarr.Array.get_orthogonal_selection`: see zarr's documentation."""
+    return read_fancy(self, "get_orthogonal_selection", normalize_orthogonal, selection, False, out, fields, prototype)
+
+
+def get_coordinate_selection(self, selection, *, out=None, fields=None, prototype=None):
+    """`zarr.Array.get_coordinate_selection`: see zarr's documentation."""
+    return read_fancy(self, "get_coordinate_selection", normalize_coordinates, selection, True, out, fields, prototype)
+
+
+def get_mask_selection(self, mask, *, out=None, fields=None, prototype=None):
+    """`zarr.Array.get_mask_selection`: see zarr's documentation."""
+    return read_fancy(self, "get_mask_selection", normalize_mask, mask, True, out, fields, prototype)
+
+
+def get_block_selection(self, selection, *, out=None, fields=None, prototype=None):
+    """`zarr.Array.get_block_selection`: see zarr's documentation."""
+    return read_fancy(self, "get_block_selection", normalize_blocks, selection, False, out, fields, prototype)
 
 
 def getitem(self, selection):
@@ -440,7 +516,7 @@ def get_basic_selection(self, selection=Ellipsis, *, out=None, prototype=None, f
     """`zarr.Array.get_basic_selection`: see zarr's documentation."""
     cdef Span spans[MAX_NDIM]
     cdef Key key
-    cdef Compiled made = native(self) if active and fields is None and prototype is None else None
+    cdef Compiled made = native(self) if active and no_fields(fields) and prototype is None else None
     cdef object found = None
     global served
     if made is not None and parse(selection, made, spans, &key):
@@ -470,10 +546,12 @@ cdef object target_of(object out, Compiled made, const Key* key):
 
 # --- what activate and observe need
 
-def set_zarr_functions(getitem_, get_basic_selection_):
-    """zarr's own functions, for what the direct road doesn't take."""
+def set_zarr_functions(dict functions not None):
+    """zarr's own functions by name, for what the direct road doesn't take."""
     global zarr_getitem, zarr_get_basic_selection
-    zarr_getitem, zarr_get_basic_selection = getitem_, get_basic_selection_
+    zarr_functions.update(functions)
+    zarr_getitem = functions["__getitem__"]
+    zarr_get_basic_selection = functions["get_basic_selection"]
 
 
 def set_active(bint on):
