@@ -20,7 +20,7 @@ from cyzarr.cli import report, volume
 from cyzarr.cli.engines import available
 from cyzarr.cli.measure import ReadError, Row, compare
 from cyzarr.cli.progress import progress
-from cyzarr.cli.reads import choose
+from cyzarr.cli.reads import choose, one_shape
 from cyzarr.cli.source import UsageError, find
 
 # After this long each read is timed once only, so that a slow machine gets an answer too.
@@ -72,9 +72,16 @@ def show(source: StorePath, array: zarr.Array, seconds: float) -> int:
 
 def heading(array: zarr.Array) -> str:
     """What is read, and with what."""
-    shards = f", shards {array.shards}" if array.shards else ""
     where = f"zarr {zarr.__version__}, {os.cpu_count()} processors, warm page cache"
-    return f"{array.dtype} {array.shape}{shards}, chunks {array.chunks}; {where}.\n"
+    return f"{array.dtype} {array.shape}, {grid(array)}; {where}.\n"
+
+
+def grid(array: zarr.Array) -> str:
+    """How the array is cut."""
+    chunks, shards = one_shape(array, "chunks"), one_shape(array, "shards")
+    if chunks is None:
+        return "chunks of various shapes"
+    return f"shards {shards}, inner chunks {chunks}" if shards else f"chunks {chunks}"
 
 
 def measured(source: StorePath, array: zarr.Array, seconds: float) -> list[Row]:

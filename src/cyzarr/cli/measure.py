@@ -94,9 +94,7 @@ def compare(
     return row
 
 
-def least_times(
-    arrays: dict[Engine, zarr.Array], key: Key, seconds: float, deadline: float
-) -> dict[str, float]:
+def least_times(arrays: dict[Engine, zarr.Array], key: Key, seconds: float, deadline: float) -> dict[str, float]:
     """The least time of a read, in seconds, of each engine.
 
     They take turns of a few milliseconds, so that what slows the machine slows all alike.

@@ -31,10 +31,7 @@ def regions(array: zarr.Array) -> list[tuple[slice, ...]]:
     shards = array.shards or array.chunks
     starts = [range(0, n, step) for n, step in zip(array.shape, shards, strict=True)]
     return [
-        tuple(
-            slice(a, min(a + step, n))
-            for a, step, n in zip(corner, shards, array.shape, strict=True)
-        )
+        tuple(slice(a, min(a + step, n)) for a, step, n in zip(corner, shards, array.shape, strict=True))
         for corner in product(*starts)
     ]
 
