@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from itertools import starmap
+from typing import Any
 
 import zarr
 
@@ -54,7 +55,7 @@ class Axis:
         return slice(start, min(self.extent, start + self.chunk + self.chunk // 3))
 
 
-def one_shape(array: zarr.Array, what: str) -> tuple[int, ...] | None:
+def one_shape(array: zarr.Array[Any], what: str) -> tuple[int, ...] | None:
     """``array.chunks`` or ``array.shards``; None where there are none, or of several shapes.
 
     The smallest unit stored is the chunk: zarr names the inner chunks of a sharded array so.
@@ -66,7 +67,7 @@ def one_shape(array: zarr.Array, what: str) -> tuple[int, ...] | None:
     return found
 
 
-def choose(array: zarr.Array) -> list[Read]:
+def choose(array: zarr.Array[Any]) -> list[Read]:
     """The reads for ``array``, of any rank and shape: one at least, "everything"."""
     # Without one shape of chunks, take ten an axis.
     chunks = one_shape(array, "chunks") or tuple(extent // 10 for extent in array.shape)
