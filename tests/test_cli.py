@@ -72,13 +72,28 @@ def test_demo_of_a_zip_file(tmp_path):
     assert cli.main(["demo", str(tmp_path / "a.zip"), "--seconds", "0"]) == 0
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"chunks": [[10, 20, 30], [50, 50]]},
+        {"shards": [[10, 20, 30], [50, 50]], "chunks": (5, 10)},
+    ],
+)
+def test_demo_of_an_array_with_chunks_of_various_shapes(tmp_path, how):
+    try:
+        with zarr.config.set({"array.rectilinear_chunks": True}):
+            make(tmp_path / "a", (60, 100), **how)
+    except (TypeError, ValueError):
+        pytest.skip("this zarr has no rectilinear grids")
+    with zarr.config.set({"array.rectilinear_chunks": True}):
+        assert cli.main(["demo", str(tmp_path / "a"), "--seconds", "0"]) == 0
+
+
 def test_a_difference_ends_with_1_and_is_named(capsys, tmp_path, monkeypatch):
     make(tmp_path / "a", (20, 20), chunks=(5, 5))
     kept = measure.difference
     calls = iter(range(1000))
-    monkeypatch.setattr(
-        measure, "difference", lambda a, b: "values" if next(calls) == 2 else kept(a, b)
-    )
+    monkeypatch.setattr(measure, "difference", lambda a, b: "values" if next(calls) == 2 else kept(a, b))
     assert cli.main(["demo", str(tmp_path / "a"), "--seconds", "0"]) == 1
     assert "DIFFERS: one item" in capsys.readouterr().out
 
@@ -144,9 +159,7 @@ def test_help_and_version_load_no_zarr(flag):
         "try: cli.main(sys.argv[1:])\n"
         "finally: assert 'zarr' not in sys.modules and 'numpy' not in sys.modules"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, flag], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code, flag], capture_output=True, text=True, check=True)
     assert "cyzarr" in done.stdout
 
 
@@ -176,9 +189,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, number, status):
 
 
 def test_reads_of_a_sharded_volume():
-    array = zarr.create_array(
-        MemoryStore(), shape=(64, 64, 64), shards=(32,) * 3, chunks=(8,) * 3, dtype="u2"
-    )
+    array = zarr.create_array(MemoryStore(), shape=(64, 64, 64), shards=(32,) * 3, chunks=(8,) * 3, dtype="u2")
     found = {read.label: str(read) for read in reads.choose(array)}
     assert found == {
         "one item": "[34, 34, 34]",
@@ -235,9 +246,9 @@ def test_counted_bytes_are_the_objects_bytes(tmp_path, engine, store):
 
 
 @pytest.mark.parametrize("engine", engines.available(), ids=lambda e: e.name)
-def test_counted_bytes_of_one_inner_chunk(engine):
+def test_counted_bytes_of_one_inner_chunk(tmp_path, engine):
     """The index (of 16 entries and a checksum) and the one chunk."""
-    source = StorePath(MemoryStore(), "a")
+    source = StorePath(LocalStore(tmp_path), "a")
     make(source, (64,), shards=(64,), chunks=(4,), compressors=None)
     _, traffic = engines.counted_read(engine, source, (slice(8, 12),))
     assert (traffic.requests, traffic.nbytes) == (2, 16 * 16 + 4 + 16)
@@ -292,9 +303,7 @@ def test_short_nbytes(nbytes, text):
     assert report.short_nbytes(nbytes) == text
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [(0.00481, "0.00481"), (1, "1.00"), (12.34, "12.3"), (1690.2, "1690")]
-)
+@pytest.mark.parametrize(("number", "text"), [(0.00481, "0.00481"), (1, "1.00"), (12.34, "12.3"), (1690.2, "1690")])
 def test_short_number(number, text):
     assert report.short_number(number) == text
 
@@ -305,3 +314,24 @@ def test_the_table_fits_a_terminal():
         row.seconds[name] = 0.0123456
         row.traffic[name] = engines.Traffic(1, 123456)
     assert max(map(len, report.table([row], list(row.seconds)).splitlines())) <= 80
+
+
+# --- what the documents promise ----------------------------------------------------------
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+@pytest.mark.skipif(not README.is_file(), reason="no README here")
+def test_the_readmes_examples_run(tmp_path):
+    """All of them, one after the other, in a fresh process."""
+    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
+    assert blocks
+    subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks)], cwd=tmp_path, check=True)
+
+
+@pytest.mark.skipif(not README.is_file(), reason="no README here")
+@pytest.mark.parametrize("which", ["main", "test"])
+def test_the_readmes_commands_are_marked(which):
+    """What runs them in CI looks for the markers."""
+    found = re.findall(rf"<!-- {which}-command -->\n```console\n(.+)\n```", README.read_text())
+    assert len(found) == 1

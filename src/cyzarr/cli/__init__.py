@@ -68,9 +68,7 @@ def run_demo(options: argparse.Namespace) -> int:
 
 def parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser(
-        prog="cyzarr", description=DESCRIPTION, epilog=EPILOG, formatter_class=raw
-    )
+    top = argparse.ArgumentParser(prog="cyzarr", description=DESCRIPTION, epilog=EPILOG, formatter_class=raw)
     top.add_argument("--version", action="version", version=f"cyzarr {version()}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     demo = commands.add_parser(
@@ -80,9 +78,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=DEMO_EPILOG,
         formatter_class=raw,
     )
-    demo.add_argument(
-        "path", nargs="?", metavar="PATH", help="a Zarr array: a folder, a .zip file or a URL"
-    )
+    demo.add_argument("path", nargs="?", metavar="PATH", help="a Zarr array: a folder, a .zip file or a URL")
     demo.add_argument(
         "--edge",
         type=positive,

@@ -20,7 +20,7 @@ from cyzarr.cli import report, volume
 from cyzarr.cli.engines import available
 from cyzarr.cli.measure import ReadError, Row, compare
 from cyzarr.cli.progress import progress
-from cyzarr.cli.reads import choose
+from cyzarr.cli.reads import choose, one_shape
 from cyzarr.cli.source import UsageError, find
 
 # After this long each read is timed once only, so that a slow machine gets an answer too.
@@ -47,7 +47,7 @@ def failed(why: object, status: int) -> int:
     return status
 
 
-def written(path: Path, edge: int) -> tuple[StorePath, zarr.Array]:
+def written(path: Path, edge: int) -> tuple[StorePath, zarr.Array[Any]]:
     """The demo's own volume, written by zarr alone."""
     array = volume.create(path, edge)
     print(f"Writing a volume of {array.nbytes / 2**20:.0f} MiB to a temporary folder.", flush=True)
@@ -56,7 +56,7 @@ def written(path: Path, edge: int) -> tuple[StorePath, zarr.Array]:
     return find(str(path))
 
 
-def show(source: StorePath, array: zarr.Array, seconds: float) -> int:
+def show(source: StorePath, array: zarr.Array[Any], seconds: float) -> int:
     """Compare, print, and judge."""
     with cyzarr.enabled():
         status = cyzarr.status()
@@ -70,14 +70,21 @@ def show(source: StorePath, array: zarr.Array, seconds: float) -> int:
     return 1 if any(row.differs for row in rows) else 0
 
 
-def heading(array: zarr.Array) -> str:
+def heading(array: zarr.Array[Any]) -> str:
     """What is read, and with what."""
-    shards = f", shards {array.shards}" if array.shards else ""
     where = f"zarr {zarr.__version__}, {os.cpu_count()} processors, warm page cache"
-    return f"{array.dtype} {array.shape}{shards}, chunks {array.chunks}; {where}.\n"
+    return f"{array.dtype} {array.shape}, {grid(array)}; {where}.\n"
 
 
-def measured(source: StorePath, array: zarr.Array, seconds: float) -> list[Row]:
+def grid(array: zarr.Array[Any]) -> str:
+    """How the array is cut."""
+    chunks, shards = one_shape(array, "chunks"), one_shape(array, "shards")
+    if chunks is None:
+        return "chunks of various shapes"
+    return f"shards {shards}, inner chunks {chunks}" if shards else f"chunks {chunks}"
+
+
+def measured(source: StorePath, array: zarr.Array[Any], seconds: float) -> list[Row]:
     """One row for each read."""
     arrays = {engine: engine.open(source) for engine in available()}
     reads = choose(array)

@@ -27,7 +27,7 @@ class Engine:
     pipeline: str = f"{PIPELINES}.BatchedCodecPipeline"
     switched_on: bool = False
 
-    def open(self, source: StorePath) -> zarr.Array:
+    def open(self, source: StorePath) -> zarr.Array[Any]:
         """Open the array for reading; it keeps the pipeline that it is opened with."""
         with zarr.config.set({"codec_pipeline.path": self.pipeline}):
             return zarr.open_array(source.store, path=source.path, mode="r")

@@ -64,7 +64,7 @@ def blame(engine: Engine, read: Read) -> Iterator[None]:
 
 def compare(
     source: StorePath,
-    arrays: dict[Engine, zarr.Array],
+    arrays: dict[Engine, zarr.Array[Any]],
     read: Read,
     seconds: float,
     deadline: float,
@@ -94,9 +94,7 @@ def compare(
     return row
 
 
-def least_times(
-    arrays: dict[Engine, zarr.Array], key: Key, seconds: float, deadline: float
-) -> dict[str, float]:
+def least_times(arrays: dict[Engine, zarr.Array[Any]], key: Key, seconds: float, deadline: float) -> dict[str, float]:
     """The least time of a read, in seconds, of each engine.
 
     They take turns of a few milliseconds, so that what slows the machine slows all alike.
@@ -115,7 +113,7 @@ def least_times(
     return least
 
 
-def _burst(array: zarr.Array, key: Key) -> float:
+def _burst(array: zarr.Array[Any], key: Key) -> float:
     """The least time of one read, of as many as fit into a turn (one at least)."""
     least, spent, clock = math.inf, 0.0, time.perf_counter
     while spent < BURST_SECONDS:

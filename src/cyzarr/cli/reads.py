@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from itertools import starmap
+from typing import Any
 
 import zarr
 
@@ -54,27 +55,29 @@ class Axis:
         return slice(start, min(self.extent, start + self.chunk + self.chunk // 3))
 
 
-def chunk_shape(array: zarr.Array) -> tuple[int, ...]:
-    """The shape of the smallest unit stored: of a sharded array, its inner chunk's.
+def one_shape(array: zarr.Array[Any], what: str) -> tuple[int, ...] | None:
+    """``array.chunks`` or ``array.shards``; None where there are none, or of several shapes.
 
-    A grid without one shape (rectilinear) is taken as one of ten chunks an axis.
+    The smallest unit stored is the chunk: zarr names the inner chunks of a sharded array so.
     """
     try:
-        return array.chunks
-    except NotImplementedError:
-        return tuple(extent // 10 for extent in array.shape)
+        found: tuple[int, ...] | None = getattr(array, what)
+    except NotImplementedError:  # a rectilinear grid
+        return None
+    return found
 
 
-def choose(array: zarr.Array) -> list[Read]:
+def choose(array: zarr.Array[Any]) -> list[Read]:
     """The reads for ``array``, of any rank and shape: one at least, "everything"."""
-    shape = zip(array.shape, chunk_shape(array), strict=True)
-    axes = [Axis(extent, max(1, min(chunk, extent))) for extent, chunk in shape]
+    # Without one shape of chunks, take ten an axis.
+    chunks = one_shape(array, "chunks") or tuple(extent // 10 for extent in array.shape)
+    pairs = zip(array.shape, chunks, strict=True)
+    axes = [Axis(extent, max(1, min(chunk, extent))) for extent, chunk in pairs]
+    sharded = one_shape(array, "shards") is not None
     keys: dict[str, Key] = {}
     if axes and array.size:
         keys["one item"] = tuple(axis.inside() for axis in axes)
-        keys["one inner chunk" if array.shards else "one chunk"] = tuple(
-            axis.one_chunk() for axis in axes
-        )
+        keys["one inner chunk" if sharded else "one chunk"] = tuple(axis.one_chunk() for axis in axes)
         if len(axes) > 1:  # across the axis of a vector lies an item, and that is there
             keys |= {f"plane, axis {i}": plane(axes, i) for i in range(len(axes))}
         keys["unaligned box"] = tuple(axis.unaligned() for axis in axes)
@@ -105,8 +108,5 @@ def bounded(label: str, key: Key, axes: list[Axis], itemsize: int) -> Read:
         for i, step in enumerate(unit):
             if over() > 1:
                 lengths[i] = min(lengths[i], max(1, int(lengths[i] / over() / step)) * step)
-    cut = tuple(
-        k if isinstance(k, int) else slice(k.start, k.start + n)
-        for k, n in zip(key, lengths, strict=True)
-    )
+    cut = tuple(k if isinstance(k, int) else slice(k.start, k.start + n) for k, n in zip(key, lengths, strict=True))
     return Read(label, cut, lengths != before)

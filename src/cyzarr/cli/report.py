@@ -57,9 +57,7 @@ def _joined(cells: list[str], widths: list[int]) -> str:
 def notes(rows: list[Row]) -> list[str]:
     """What a reader of the table must know: cut reads, fallbacks, differences."""
     limit = f"{LIMIT_NBYTES >> 20} MiB or {LIMIT_CHUNKS:,} chunks"
-    lines = [
-        f"{row.read.label}: only {row.read}, to keep to {limit}" for row in rows if row.read.cut
-    ]
+    lines = [f"{row.read.label}: only {row.read}, to keep to {limit}" for row in rows if row.read.cut]
     left: dict[str, list[str]] = {}
     for row in rows:
         for reason in row.traffic[CYZARR.name].fallbacks:

@@ -1,6 +1,7 @@
 """Opening what the user named, with one clear line where that is not an array."""
 
 from pathlib import Path
+from typing import Any
 
 import zarr
 from zarr.storage import StorePath, ZipStore
@@ -12,7 +13,7 @@ class UsageError(Exception):
     """The command can't be carried out as given. The message is one line."""
 
 
-def find(path: str) -> tuple[StorePath, zarr.Array]:
+def find(path: str) -> tuple[StorePath, zarr.Array[Any]]:
     """Where the array at ``path`` is stored, and the array, opened for reading only."""
     if "://" not in path and not Path(path).exists():
         raise UsageError(f"no such file or folder: {path}")

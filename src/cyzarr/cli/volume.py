@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import zarr
@@ -12,7 +13,7 @@ SHARD = 256
 INNER = 32
 
 
-def create(path: Path, edge: int) -> zarr.Array:
+def create(path: Path, edge: int) -> zarr.Array[Any]:
     """An empty array of ``edge`` ** 3 uint16 items at ``path``, in zstd-compressed shards."""
     shard = min(SHARD, -(-edge // INNER) * INNER)
     return zarr.create_array(
@@ -26,15 +27,12 @@ def create(path: Path, edge: int) -> zarr.Array:
     )
 
 
-def regions(array: zarr.Array) -> list[tuple[slice, ...]]:
+def regions(array: zarr.Array[Any]) -> list[tuple[slice, ...]]:
     """The part of each shard that lies in the array."""
     shards = array.shards or array.chunks
     starts = [range(0, n, step) for n, step in zip(array.shape, shards, strict=True)]
     return [
-        tuple(
-            slice(a, min(a + step, n))
-            for a, step, n in zip(corner, shards, array.shape, strict=True)
-        )
+        tuple(slice(a, min(a + step, n)) for a, step, n in zip(corner, shards, array.shape, strict=True))
         for corner in product(*starts)
     ]
 
@@ -51,7 +49,7 @@ def values(region: tuple[slice, ...]) -> np.ndarray:
     return np.add((1000 + 300 * waves).astype("uint16"), noise)
 
 
-def write(array: zarr.Array, step: Callable[[], None]) -> None:
+def write(array: zarr.Array[Any], step: Callable[[], None]) -> None:
     """Fill ``array``, shard by shard; ``step`` is called after each."""
     for region in regions(array):
         array[region] = values(region)
