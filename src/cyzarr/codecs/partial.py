@@ -10,7 +10,15 @@ from zarr.core.buffer import cpu
 
 from cyzarr import _zarr, config, observe
 from cyzarr.kernels.chunks import ChunkRead, run_reads
-from cyzarr.plan.chunkreads import NotNativeError, decode, normalize, picked_shape, program_for
+from cyzarr.plan.chunkreads import (
+    NotNativeError,
+    add_counts,
+    decode,
+    normalize,
+    picked_shape,
+    program_for,
+    without_fetches,
+)
 from cyzarr.stores import fetch
 
 # What the functions here give where the kernels don't hold a chunk: zarr's own code decodes it.
@@ -42,9 +50,10 @@ async def decode_async(codec: Any, getter: Any, selection: Any, spec: Any) -> An
         observe.note_fallback(str(error))
         return NOT_NATIVE
     totals: dict[str, int] = {}
-    if not fetch.set_at_hand(read, getter):
+    here = fetch.set_at_hand(read, getter)
+    if not here:
         await fetch.fetch_chunk(read, getter, spec, fetch.Limit(), totals)
-    await decode([read], totals)
+    await decode([read], totals, fetched=not here)
     return result(read, totals)
 
 
@@ -56,10 +65,11 @@ def decode_sync(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
         observe.note_fallback(str(error))
         return NOT_NATIVE
     totals: dict[str, int] = {}
-    if not fetch.set_at_hand(read, getter):
+    here = fetch.set_at_hand(read, getter)
+    if not here:
         fetch.fetch_chunk_sync(read, getter, spec, totals)
-    for name, count in run_reads([read], config.threads()).items():
-        totals[name] = totals.get(name, 0) + count
+    stats = run_reads([read], config.threads())
+    add_counts(totals, stats if here else without_fetches(stats))
     return result(read, totals)
 
 

@@ -9,7 +9,7 @@ are merged), then walk it with a loop chosen once by item size.
 import numpy as np
 
 cimport numpy as cnp
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -17,25 +17,64 @@ from cyzarr.kernels.types cimport MAX_NDIM, Component, ItemPlan, Span
 
 cdef extern from *:
     """
-    typedef struct { uint64_t low, high; } cyzarr_u128;
+    #include <stddef.h>
+    #include <stdint.h>
+    #include <string.h>
+    typedef struct { uint64_t low, high; } cyzarr_u16;
+    typedef uint8_t cyzarr_u1;
+    typedef uint16_t cyzarr_u2;
+    typedef uint32_t cyzarr_u4;
+    typedef uint64_t cyzarr_u8;
+    /* n items along one axis. Written in C for `restrict`: without it the compiler can't tell that source and
+       destination are apart, and makes no wide loads and stores. Units go by memcpy: nothing is aligned. */
+    #define CYZARR_LOOP(N, SS, DS, CHANGE) \
+        for (i = 0; i < n; i++) { memcpy(&unit, src + i * (SS), N); CHANGE; memcpy(dst + i * (DS), &unit, N); }
+    #define CYZARR_RUN(NAME, N, CHANGE) \
+        static void NAME##N(ptrdiff_t n, const char* restrict src, ptrdiff_t ss, ptrdiff_t size, \
+                            char* restrict dst, ptrdiff_t ds) { \
+            cyzarr_u##N unit; ptrdiff_t i; (void) size; \
+            if (ss == N && ds == N) { CYZARR_LOOP(N, N, N, CHANGE) } \
+            else if (ds == N && ss == 0) { \
+                memcpy(&unit, src, N); CHANGE; \
+                for (i = 0; i < n; i++) memcpy(dst + i * N, &unit, N); } \
+            else if (ds == N) { CYZARR_LOOP(N, ss, N, CHANGE) } \
+            else { CYZARR_LOOP(N, ss, ds, CHANGE) } }
+    #define CYZARR_GATHER(N) \
+        static void cyzarr_gather_##N(ptrdiff_t n, const char* restrict src, const ptrdiff_t* restrict from, \
+                                      ptrdiff_t ss, char* restrict dst, const ptrdiff_t* restrict to, ptrdiff_t ds) { \
+            cyzarr_u##N unit; ptrdiff_t i; \
+            for (i = 0; i < n; i++) { memcpy(&unit, src + from[i] * ss, N); memcpy(dst + to[i] * ds, &unit, N); } }
+    CYZARR_RUN(cyzarr_copy_, 1, ) CYZARR_RUN(cyzarr_copy_, 2, ) CYZARR_RUN(cyzarr_copy_, 4, )
+    CYZARR_RUN(cyzarr_copy_, 8, ) CYZARR_RUN(cyzarr_copy_, 16, )
+    CYZARR_RUN(cyzarr_swap_, 2, unit = __builtin_bswap16(unit)) CYZARR_RUN(cyzarr_swap_, 4, unit = __builtin_bswap32(unit))
+    CYZARR_RUN(cyzarr_swap_, 8, unit = __builtin_bswap64(unit))
+    CYZARR_GATHER(1) CYZARR_GATHER(2) CYZARR_GATHER(4) CYZARR_GATHER(8) CYZARR_GATHER(16)
     """
-    ctypedef struct cyzarr_u128:
-        pass
-    uint16_t bswap2 "__builtin_bswap16"(uint16_t x) noexcept nogil
-    uint32_t bswap4 "__builtin_bswap32"(uint32_t x) noexcept nogil
-    uint64_t bswap8 "__builtin_bswap64"(uint64_t x) noexcept nogil
+    void copy_1 "cyzarr_copy_1"(Py_ssize_t, const char*, Py_ssize_t, Py_ssize_t, char*, Py_ssize_t) noexcept nogil
+    void copy_2 "cyzarr_copy_2"(Py_ssize_t, const char*, Py_ssize_t, Py_ssize_t, char*, Py_ssize_t) noexcept nogil
+    void copy_4 "cyzarr_copy_4"(Py_ssize_t, const char*, Py_ssize_t, Py_ssize_t, char*, Py_ssize_t) noexcept nogil
+    void copy_8 "cyzarr_copy_8"(Py_ssize_t, const char*, Py_ssize_t, Py_ssize_t, char*, Py_ssize_t) noexcept nogil
+    void copy_16 "cyzarr_copy_16"(Py_ssize_t, const char*, Py_ssize_t, Py_ssize_t, char*, Py_ssize_t) noexcept nogil
+    void swap_2 "cyzarr_swap_2"(Py_ssize_t, const char*, Py_ssize_t, Py_ssize_t, char*, Py_ssize_t) noexcept nogil
+    void swap_4 "cyzarr_swap_4"(Py_ssize_t, const char*, Py_ssize_t, Py_ssize_t, char*, Py_ssize_t) noexcept nogil
+    void swap_8 "cyzarr_swap_8"(Py_ssize_t, const char*, Py_ssize_t, Py_ssize_t, char*, Py_ssize_t) noexcept nogil
+    void gather_1 "cyzarr_gather_1"(
+        Py_ssize_t, const char*, const Py_ssize_t*, Py_ssize_t, char*, const Py_ssize_t*, Py_ssize_t) noexcept nogil
+    void gather_2 "cyzarr_gather_2"(
+        Py_ssize_t, const char*, const Py_ssize_t*, Py_ssize_t, char*, const Py_ssize_t*, Py_ssize_t) noexcept nogil
+    void gather_4 "cyzarr_gather_4"(
+        Py_ssize_t, const char*, const Py_ssize_t*, Py_ssize_t, char*, const Py_ssize_t*, Py_ssize_t) noexcept nogil
+    void gather_8 "cyzarr_gather_8"(
+        Py_ssize_t, const char*, const Py_ssize_t*, Py_ssize_t, char*, const Py_ssize_t*, Py_ssize_t) noexcept nogil
+    void gather_16 "cyzarr_gather_16"(
+        Py_ssize_t, const char*, const Py_ssize_t*, Py_ssize_t, char*, const Py_ssize_t*, Py_ssize_t) noexcept nogil
 
 cnp.import_array()
 
-ctypedef fused Unit:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-    cyzarr_u128
-
 ctypedef void (*Run)(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
                      char* dst, Py_ssize_t dst_stride) noexcept nogil
+ctypedef void (*Gather)(Py_ssize_t n, const char* src, const Py_ssize_t* index, Py_ssize_t src_stride,
+                        char* dst, const Py_ssize_t* place, Py_ssize_t dst_stride) noexcept nogil
 
 # A block reduced to its walk: the innermost axis is a run, the others are counted through.
 cdef struct Walk:
@@ -45,63 +84,7 @@ cdef struct Walk:
     Py_ssize_t dst_strides[MAX_NDIM + 1]
 
 
-# --- runs: n items along one axis. Units are loaded and stored by memcpy: nothing is aligned.
-
-cdef void run_units(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Unit* _kind,
-                    char* dst, Py_ssize_t dst_stride) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef Unit unit
-    for i in range(n):
-        memcpy(&unit, src + i * src_stride, sizeof(Unit))
-        memcpy(dst + i * dst_stride, &unit, sizeof(Unit))
-
-
-cdef void run_units_dense(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Unit* _kind,
-                          char* dst) noexcept nogil:
-    # As run_units, with the destination dense: the compiler makes wide stores of it.
-    cdef Py_ssize_t i
-    cdef Unit unit
-    for i in range(n):
-        memcpy(&unit, src + i * src_stride, sizeof(Unit))
-        memcpy(dst + i * sizeof(Unit), &unit, sizeof(Unit))
-
-
-cdef void run_1(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
-                char* dst, Py_ssize_t dst_stride) noexcept nogil:
-    if dst_stride == 1:
-        run_units_dense[uint8_t](n, src, src_stride, NULL, dst)
-    else:
-        run_units[uint8_t](n, src, src_stride, NULL, dst, dst_stride)
-
-
-cdef void run_2(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
-                char* dst, Py_ssize_t dst_stride) noexcept nogil:
-    if dst_stride == 2:
-        run_units_dense[uint16_t](n, src, src_stride, NULL, dst)
-    else:
-        run_units[uint16_t](n, src, src_stride, NULL, dst, dst_stride)
-
-
-cdef void run_4(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
-                char* dst, Py_ssize_t dst_stride) noexcept nogil:
-    if dst_stride == 4:
-        run_units_dense[uint32_t](n, src, src_stride, NULL, dst)
-    else:
-        run_units[uint32_t](n, src, src_stride, NULL, dst, dst_stride)
-
-
-cdef void run_8(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
-                char* dst, Py_ssize_t dst_stride) noexcept nogil:
-    if dst_stride == 8:
-        run_units_dense[uint64_t](n, src, src_stride, NULL, dst)
-    else:
-        run_units[uint64_t](n, src, src_stride, NULL, dst, dst_stride)
-
-
-cdef void run_16(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
-                 char* dst, Py_ssize_t dst_stride) noexcept nogil:
-    run_units[cyzarr_u128](n, src, src_stride, NULL, dst, dst_stride)
-
+# --- runs: n items along one axis
 
 cdef void run_any(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
                   char* dst, Py_ssize_t dst_stride) noexcept nogil:
@@ -121,48 +104,32 @@ cdef void run_bytes(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssi
     memset(dst, (<const uint8_t*> src)[0], n * itemsize)
 
 
-cdef void swap_2(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
-                 char* dst, Py_ssize_t dst_stride) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef uint16_t unit
-    for i in range(n):
-        memcpy(&unit, src + i * src_stride, 2)
-        unit = bswap2(unit)
-        memcpy(dst + i * dst_stride, &unit, 2)
-
-
-cdef void swap_4(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
-                 char* dst, Py_ssize_t dst_stride) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef uint32_t unit
-    for i in range(n):
-        memcpy(&unit, src + i * src_stride, 4)
-        unit = bswap4(unit)
-        memcpy(dst + i * dst_stride, &unit, 4)
-
-
-cdef void swap_8(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
-                 char* dst, Py_ssize_t dst_stride) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef uint64_t unit
-    for i in range(n):
-        memcpy(&unit, src + i * src_stride, 8)
-        unit = bswap8(unit)
-        memcpy(dst + i * dst_stride, &unit, 8)
-
-
 cdef Run choose_run(Py_ssize_t itemsize) noexcept nogil:
     if itemsize == 1:
-        return run_1
+        return copy_1
     if itemsize == 2:
-        return run_2
+        return copy_2
     if itemsize == 4:
-        return run_4
+        return copy_4
     if itemsize == 8:
-        return run_8
+        return copy_8
     if itemsize == 16:
-        return run_16
+        return copy_16
     return run_any
+
+
+cdef Gather choose_gather(Py_ssize_t itemsize) noexcept nogil:
+    if itemsize == 1:
+        return gather_1
+    if itemsize == 2:
+        return gather_2
+    if itemsize == 4:
+        return gather_4
+    if itemsize == 8:
+        return gather_8
+    if itemsize == 16:
+        return gather_16
+    return NULL
 
 
 cdef void swap_any(Py_ssize_t n, const char* src, Py_ssize_t src_stride, Py_ssize_t itemsize,
@@ -371,6 +338,8 @@ cdef void place_spans(const ItemPlan* plan, int ndim, const Span* spans, const c
     cdef Py_ssize_t at[MAX_NDIM]
     cdef int indexed[MAX_NDIM + 1]
     cdef int i, axis, n
+    cdef int last = 0
+    cdef Gather single
     cdef const char* from_
     cdef char* to
     n = affine_part(ndim, spans, src_strides, dst_strides, &src, &dst, counts, src_steps, dst_steps, indexed)
@@ -381,6 +350,14 @@ cdef void place_spans(const ItemPlan* plan, int ndim, const Span* spans, const c
         if spans[indexed[i]].count <= 0:
             return
         at[i] = 0
+    single = choose_gather(plan.itemsize) if plan.n_swaps == 0 else NULL
+    for i in range(n):
+        if counts[i] != 1:
+            single = NULL
+    if single != NULL:
+        # Single items: the last indexed axis is the loop.
+        indexed[MAX_NDIM] -= 1
+        last = indexed[indexed[MAX_NDIM]]
     while True:
         from_ = src
         to = dst
@@ -388,7 +365,10 @@ cdef void place_spans(const ItemPlan* plan, int ndim, const Span* spans, const c
             axis = indexed[i]
             from_ += spans[axis].index[at[i]] * src_strides[axis]
             to += spans[axis].place[at[i]] * dst_strides[axis]
-        copy_items(plan, n, counts, from_, src_steps, to, dst_steps)
+        if single == NULL:
+            copy_items(plan, n, counts, from_, src_steps, to, dst_steps)
+        else:
+            single(spans[last].count, from_, spans[last].index, src_strides[last], to, spans[last].place, dst_strides[last])
         if not next_position(indexed, spans, at):
             return
 

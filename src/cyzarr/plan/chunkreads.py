@@ -180,7 +180,7 @@ class BatchPlan:
         try:
             while fetching or decoding or ready:
                 if ready and not decoding:
-                    decoding = {asyncio.ensure_future(decode(ready, totals))}
+                    decoding = {asyncio.ensure_future(decode(ready, totals, fetched=True))}
                     ready = []
                 done, _ = await asyncio.wait(fetching | decoding, return_when=asyncio.FIRST_COMPLETED)
                 for one in done:
@@ -195,14 +195,22 @@ class BatchPlan:
             await asyncio.gather(*fetching, *decoding, return_exceptions=True)
 
 
-async def decode(reads: list[ChunkRead], totals: dict[str, int]) -> None:
-    """Decode reads whose bytes are at hand; never blocks the event loop for long."""
+async def decode(reads: list[ChunkRead], totals: dict[str, int], fetched: bool = False) -> None:
+    """Decode reads whose bytes are at hand; never blocks the event loop for long.
+
+    `fetched`: they came from a store and were counted then.
+    """
     threads = config.threads()
     if sum(read.cost_ns for read in reads) < INLINE_NS and all(not read.on_disk for read in reads):
         stats = run_reads(reads, 1)
     else:
         stats = await asyncio.to_thread(run_reads, reads, threads)
-    add_counts(totals, stats)
+    add_counts(totals, without_fetches(stats) if fetched else stats)
+
+
+def without_fetches(stats: dict[str, int]) -> dict[str, int]:
+    """Counts without those of getting the bytes."""
+    return {name: count for name, count in stats.items() if name not in ("requests", "bytes_read")}
 
 
 def add_counts(totals: dict[str, int], more: dict[str, int]) -> None:
