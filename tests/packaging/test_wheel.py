@@ -16,13 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 CONSUMER = Path(__file__).with_name("consumer")
 SOURCES = ("src", "tests", "asv_bench", "docs", ".ci")
 TOP_FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
-NOT_SOURCES = shutil.ignore_patterns(
-    "__pycache__", ".*cache", "cache", ".hypothesis", "*.egg-info", "*.so", "*.c", "env", "html", "results"
-)
+CACHES = ("__pycache__", ".*cache", "cache", ".hypothesis", "env", "html", "results")
+NOT_SOURCES = shutil.ignore_patterns(*CACHES, "*.egg-info", "*.so", "*.c")
 
 
 def run(*command: object, cwd: Path) -> str:
-    """Run a command outside the checkout, nothing of which is on its path; return what it prints."""
+    """What a command prints; nothing of the checkout is on its path."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True
