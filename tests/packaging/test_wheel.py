@@ -16,17 +16,14 @@ ROOT = Path(__file__).resolve().parents[2]
 CONSUMER = Path(__file__).with_name("consumer")
 SOURCES = ("src", "tests", "asv_bench", "docs", ".ci")
 TOP_FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
-NOT_SOURCES = shutil.ignore_patterns(
-    "__pycache__", ".*cache", "cache", ".hypothesis", "*.egg-info", "*.so", "*.c", "env", "html", "results"
-)
+CACHES = ("__pycache__", ".*cache", "cache", ".hypothesis", "env", "html", "results")
+NOT_SOURCES = shutil.ignore_patterns(*CACHES, "*.egg-info", "*.so", "*.c")
 
 
 def run(*command: object, cwd: Path) -> str:
-    """Run a command outside the checkout, nothing of which is on its path; return what it prints."""
+    """What a command prints; nothing of the checkout is on its path."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -76,9 +73,7 @@ def test_wheel_holds_what_users_need_and_nothing_else(wheel, checkout):
     sources = names_below(checkout / "src")
     extensions = {name for name in names if name.endswith(".so")}
     kept = {name for name in sources if name.endswith((".py", ".pxd", ".pyi", "py.typed"))}
-    assert {name.split(".")[0] + ".pyx" for name in extensions} == {
-        name for name in sources if name.endswith(".pyx")
-    }
+    assert {name.split(".")[0] + ".pyx" for name in extensions} == {name for name in sources if name.endswith(".pyx")}
     rest = names - kept - extensions
     assert kept <= names
     assert all(name.startswith("cyzarr-") and ".dist-info/" in name for name in rest), rest

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,12 @@ RESULT = Path(os.environ["CYZARR_UPSTREAM_RESULT"])
 
 def hide() -> None:
     """Make this process one where cyzarr is not installed: no entry points, no import."""
-    entry_points = importlib.metadata.entry_points
+    distributions = importlib.metadata.distributions
 
-    def without_ours(**params: Any) -> importlib.metadata.EntryPoints:
-        found = entry_points(**params)
-        return importlib.metadata.EntryPoints(e for e in found if not e.value.startswith("cyzarr"))
+    def without_ours(**params: Any) -> Iterator[importlib.metadata.Distribution]:
+        return (found for found in distributions(**params) if found.name != "cyzarr")
 
-    importlib.metadata.entry_points = without_ours  # type: ignore[assignment]
+    importlib.metadata.distributions = without_ours  # type: ignore[assignment]
     sys.modules["cyzarr"] = None  # type: ignore[assignment]
 
 
