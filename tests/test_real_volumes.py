@@ -47,7 +47,8 @@ def test_the_template_is_a_brain(volume):
     """A guard: the file is what the other tests take it for."""
     assert volume.shape == (197, 233, 189)
     assert volume.dtype == np.uint8
-    assert volume[98, 116, 94] > 0 and volume[0, 0, 0] == 0
+    assert volume[98, 116, 94] > 0
+    assert volume[0, 0, 0] == 0
     assert 0.15 < (volume > 0).mean() < 0.5
 
 
@@ -75,14 +76,14 @@ def check(array, volume, door):
 
 
 ZARR_LAYOUTS = {
-    "sharded, zstd": dict(chunks=(32, 32, 32), shards=(128, 128, 128)),
-    "sharded, raw": dict(chunks=(32, 64, 64), shards=(64, 128, 128), compressors=None),
-    "sharded, blosc": dict(
-        chunks=(32, 32, 64),
-        shards=(64, 256, 192),
-        compressors=zarr.codecs.BloscCodec(cname="zstd", shuffle="bitshuffle"),
-    ),
-    "plain, zstd": dict(chunks=(64, 64, 64)),
+    "sharded, zstd": {"chunks": (32, 32, 32), "shards": (128, 128, 128)},
+    "sharded, raw": {"chunks": (32, 64, 64), "shards": (64, 128, 128), "compressors": None},
+    "sharded, blosc": {
+        "chunks": (32, 32, 64),
+        "shards": (64, 256, 192),
+        "compressors": zarr.codecs.BloscCodec(cname="zstd", shuffle="bitshuffle"),
+    },
+    "plain, zstd": {"chunks": (64, 64, 64)},
 }
 
 

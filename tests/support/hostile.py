@@ -45,7 +45,9 @@ SHARDS = {
     "lz4": lambda: _flat(le(), lz4(), index_codecs=NO_CRC),
     "zlib": lambda: _flat(le(), zlib(), zstd(checksum=True)),
     "nested": lambda: _square([shard((4, 2), [shard((2, 1), [le(), blosc("zstd")], NO_CRC, "start")], NO_CRC)]),
-    "transposed": lambda: _square([transpose(1, 0), shard((2, 2), [transpose(1, 0), be()], [transpose(2, 0, 1), le()])]),
+    "transposed": lambda: _square(
+        [transpose(1, 0), shard((2, 2), [transpose(1, 0), be()], [transpose(2, 0, 1), le()])]
+    ),
     "inside gzip": lambda: _square([shard((2, 2), [le()], NO_CRC), gzip()]),
 }
 
