@@ -88,7 +88,10 @@ def check(case, door, data, folders, read, want=None, served=None):
     if alone.error is None:
         if want is not None:
             assert_same_values(got.value, want)
-        doors.assert_native(counts, door, served=case.complete and np.size(got.value) > 0)
+        served = case.complete and np.size(got.value) > 0
+        if doors.by_codecs_alone(door):
+            served = served and doors.asks_our_codecs(case.codecs)
+        doors.assert_native(counts, door, served=served)
 
 
 # -- selections -------------------------------------------------------------------------------

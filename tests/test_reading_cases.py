@@ -27,7 +27,9 @@ from support.doors import (
     PIPELINE,
     PLAIN,
     ZARR,
+    asks_our_codecs,
     assert_native,
+    by_codecs_alone,
     corrupt_error,
     plain_zarr,
     trace,
@@ -558,7 +560,10 @@ def check(road, build, opened=None):
             got = pick(array, selection)
         assert_same_values(got, pick(values, selection))
         nothing_stored = len(stored.objects) == 1 or np.size(got) == 0
-        assert_native(counts, road.door, served=not nothing_stored and "fill" not in build.__name__)
+        served = not nothing_stored and "fill" not in build.__name__
+        if by_codecs_alone(road.door):
+            served = served and asks_our_codecs(json.loads(stored.objects["zarr.json"])["codecs"])
+        assert_native(counts, road.door, served=served)
 
 
 def _parameter(build):
@@ -596,10 +601,14 @@ def test_03_inner_chunks_that_only_divide_the_chunk_are_refused(road, shape, inn
 def assert_raises_corrupt(road, stored, selections, *, inner=None, words=()):
     """Reading raises; through the direct door the message names what is known of the place."""
     array = road.open(stored)
-    expected = (ValueError, RuntimeError) if road.door.name.startswith("codecs") else corrupt_error()
+    expected = corrupt_error()
+    if by_codecs_alone(road.door):
+        ours = asks_our_codecs(json.loads(stored.objects["zarr.json"])["codecs"])
+        expected = (ValueError, RuntimeError) if ours else Exception
     for selection in selections:
         with pytest.raises(expected) as caught:
             array[selection]
+        assert not isinstance(caught.value, MemoryError)
         if road.door in (DIRECT, ALL):
             message = str(caught.value)
             assert "c/0" in message
@@ -752,6 +761,8 @@ def test_26_bad_gzip(road, native, damage):
 )
 @pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d[:5], lambda d: b""], ids=["short", "stub", "empty"])
 def test_26_bad_containers(road, native, compressor, damage):
+    if by_codecs_alone(road.door) and compressor["name"] == "blosc":
+        pytest.skip("zarr's own blosc codec reads on past the end")
     data = damage(encode(arange((8,), "i4"), [le(), compressor]))
     stored = Stored.of(document((8,), (8,), "i4", [le(), compressor]), {"c/0": data})
     assert_raises_corrupt(road, stored, [FULL, np.s_[0:2]])
@@ -887,7 +898,7 @@ def test_20_missing_chunks_refused(road, by):
 @zarr_differs("zarr needs more")
 def test_23_memory(road, key):
     """A read needs at most the output and as much again (and the interpreter's small change)."""
-    if road.door.name.startswith("codecs"):
+    if by_codecs_alone(road.door):
         pytest.skip("zarr's own pipeline holds the chunks here")
     a = arange((2000, 400), "f8")
     array = road.open(store(a, (1000, 100), [shard((1000, 20), [le()])]))
