@@ -6,16 +6,11 @@ A road is a door (support/doors.py), a kind of store, and the table of C decoder
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import hypothesis
 import pytest
 import zarr
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from support import doors
 
 _QUIET = {

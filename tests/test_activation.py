@@ -86,9 +86,8 @@ class TestEnable:
     def test_context_restores_after_an_error(self):
         import cyzarr
 
-        with pytest.raises(KeyError):
-            with cyzarr.enabled():
-                raise KeyError
+        with pytest.raises(KeyError), cyzarr.enabled():
+            raise KeyError
         assert not cyzarr.status().enabled
 
     def test_arrays_opened_before_and_after(self, local):
@@ -260,7 +259,7 @@ class TestConfiguration:
             again = zarr.open_array(folder, mode="r")
             assert roads_of(lambda: assert_same_values(again[2], values[2])) == {"direct"}
 
-    @pytest.mark.parametrize("key, value", [("async.concurrency", 1), ("threading.max_workers", 1)])
+    @pytest.mark.parametrize(("key", "value"), [("async.concurrency", 1), ("threading.max_workers", 1)])
     def test_changed_between_reads(self, local, key, value):
         folder, values = local
         with DIRECT.through():
@@ -276,7 +275,8 @@ class TestConfiguration:
         with DIRECT.through(), zarr.config.set({"array.order": "F"}):
             array = zarr.open_array(folder, mode="r")
         with DIRECT.through():
-            assert array[...].flags.f_contiguous and not array[...].flags.c_contiguous
+            assert array[...].flags.f_contiguous
+            assert not array[...].flags.c_contiguous
             assert zarr.open_array(folder, mode="r")[...].flags.c_contiguous
             assert_same_values(array[1:7, 2:9], values[1:7, 2:9])
 
@@ -446,8 +446,8 @@ def test_chunks_that_appear_and_vanish(door, put):
 
 
 WRITES = {
-    "plain": dict(chunks=(5, 4)),
-    "sharded": dict(chunks=(2, 3), shards=(4, 9)),
+    "plain": {"chunks": (5, 4)},
+    "sharded": {"chunks": (2, 3), "shards": (4, 9)},
 }
 
 

@@ -12,7 +12,7 @@ import zarr
 from support.compare import assert_same_values
 from support.doors import PLAIN, doors
 from support.handmade import le, shard, store, zstd
-from support.process import run_python
+from support.process import read_in_child, run_python
 
 LAYOUTS = {"plain": [le(), zstd()], "sharded": [shard((8, 8), [le(), zstd()])]}
 
@@ -88,7 +88,9 @@ def test_fork_after_use(door, made, tmp_path, reopen):
     if not reopen and (PLAIN or not door.patch):
         pytest.skip("an array that zarr's event loop has served isn't for a forked child")
     made[0].local(tmp_path)
-    code = READER + f"""
+    code = (
+        READER
+        + f"""
     with door.through():
         array = read()
         child = os.fork()
@@ -103,6 +105,7 @@ def test_fork_after_use(door, made, tmp_path, reopen):
         assert os.waitpid(child, 0)[1] == 0
         read(array)
     """
+    )
     run_python(code, tmp_path, door.name, timeout=20)
 
 
@@ -110,7 +113,9 @@ def test_fork_after_use(door, made, tmp_path, reopen):
 def test_fork_while_others_read(door, made, tmp_path):
     """A fork at any moment, with threads of the parent in the midst of reads."""
     made[0].local(tmp_path)
-    code = READER + """
+    code = (
+        READER
+        + """
     with door.through():
         array = read()
         stop = threading.Event()
@@ -135,15 +140,10 @@ def test_fork_while_others_read(door, made, tmp_path):
         for thread in threads:
             thread.join()
     """
+    )
     if PLAIN:
         pytest.skip("zarr's own event loop may be caught in the fork")
     run_python(code, tmp_path, door.name, timeout=20)
-
-
-def _read_in_child(folder, name):
-    door = {each.name: each for each in doors()}[name]
-    with door.through():
-        return zarr.open_array(folder, mode="r")[3:50, 9].sum()
 
 
 @pytest.mark.parametrize("door", doors(), ids=repr)
@@ -153,7 +153,7 @@ def test_spawn(door, made, tmp_path):
     with door.through():
         zarr.open_array(tmp_path, mode="r")[...]
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        got = pool.apply_async(_read_in_child, (str(tmp_path), door.name)).get(timeout=60)
+        got = pool.apply_async(read_in_child, (str(tmp_path), door.name)).get(timeout=60)
     assert got == a[3:50, 9].sum()
 
 
@@ -209,7 +209,9 @@ def test_many_processes_one_store(tmp_path, made):
         pytest.skip("zarr's own event loop may be caught in the fork")
     stored, _ = made
     stored.local(tmp_path)
-    code = READER + """
+    code = (
+        READER
+        + """
     import multiprocessing
 
     def work(_):
@@ -221,4 +223,5 @@ def test_many_processes_one_store(tmp_path, made):
         with multiprocessing.get_context("fork").Pool(3) as pool:
             assert len(pool.map(work, range(12))) == 12
     """
+    )
     run_python(code, tmp_path, "direct", timeout=30)

@@ -20,10 +20,40 @@ import zarr
 from packaging.version import Version
 from support import handmade
 from support.compare import Outcome, assert_same_outcome, assert_same_values
-from support.doors import ALL, CODECS, DIRECT, PIPELINE, PLAIN, ZARR, assert_native, corrupt_error, plain_zarr
-from support.doors import trace, zarr_differs
-from support.handmade import ABSENT, Freedom, Stored, be, blosc, crc32c, document, encode, gzip, le, lz4, pack_shard
-from support.handmade import shard, store, transpose, zlib, zstd
+from support.doors import (
+    ALL,
+    CODECS,
+    DIRECT,
+    PIPELINE,
+    PLAIN,
+    ZARR,
+    asks_our_codecs,
+    assert_native,
+    by_codecs_alone,
+    corrupt_error,
+    plain_zarr,
+    trace,
+    zarr_differs,
+)
+from support.handmade import (
+    ABSENT,
+    Freedom,
+    Stored,
+    be,
+    blosc,
+    crc32c,
+    document,
+    encode,
+    gzip,
+    le,
+    lz4,
+    pack_shard,
+    shard,
+    store,
+    transpose,
+    zlib,
+    zstd,
+)
 
 FULL = Ellipsis
 NO_CRC = [le()]
@@ -471,7 +501,9 @@ def case_26_every_compressor():
 @case
 def case_26_blosc_forms():
     """One chunk of an inner shard per compressor and shuffle, all of which blosc itself tells."""
-    forms = [(c, s) for c in ("lz4", "lz4hc", "blosclz", "zlib", "zstd") for s in ("noshuffle", "shuffle", "bitshuffle")]
+    forms = [
+        (c, s) for c in ("lz4", "lz4hc", "blosclz", "zlib", "zstd") for s in ("noshuffle", "shuffle", "bitshuffle")
+    ]
     a = arange((len(forms) * 512,), "i4")
     payloads = [
         encode(part, [le(), blosc(*form, typesize=4, blocksize=1024)])
@@ -528,7 +560,10 @@ def check(road, build, opened=None):
             got = pick(array, selection)
         assert_same_values(got, pick(values, selection))
         nothing_stored = len(stored.objects) == 1 or np.size(got) == 0
-        assert_native(counts, road.door, served=not nothing_stored and "fill" not in build.__name__)
+        served = not nothing_stored and "fill" not in build.__name__
+        if by_codecs_alone(road.door):
+            served = served and asks_our_codecs(json.loads(stored.objects["zarr.json"])["codecs"])
+        assert_native(counts, road.door, served=served)
 
 
 def _parameter(build):
@@ -551,7 +586,7 @@ def test_03_inner_chunks_divide_the_transposed_chunk(road, build):
 
 
 @pytest.mark.parametrize(
-    "shape, inner", [((4, 8), (4, 8)), ((15, 32), (5, 16)), ((4, 12), (4, 6))], ids=["4x8", "15x32", "4x12"]
+    ("shape", "inner"), [((4, 8), (4, 8)), ((15, 32), (5, 16)), ((4, 12), (4, 6))], ids=["4x8", "15x32", "4x12"]
 )
 @zarr_differs("zarr accepts these and reads back fill values")
 def test_03_inner_chunks_that_only_divide_the_chunk_are_refused(road, shape, inner):
@@ -566,10 +601,14 @@ def test_03_inner_chunks_that_only_divide_the_chunk_are_refused(road, shape, inn
 def assert_raises_corrupt(road, stored, selections, *, inner=None, words=()):
     """Reading raises; through the direct door the message names what is known of the place."""
     array = road.open(stored)
-    expected = (ValueError, RuntimeError) if road.door.name.startswith("codecs") else corrupt_error()
+    expected = corrupt_error()
+    if by_codecs_alone(road.door):
+        ours = asks_our_codecs(json.loads(stored.objects["zarr.json"])["codecs"])
+        expected = (ValueError, RuntimeError) if ours else Exception
     for selection in selections:
         with pytest.raises(expected) as caught:
             array[selection]
+        assert not isinstance(caught.value, MemoryError)
         if road.door in (DIRECT, ALL):
             message = str(caught.value)
             assert "c/0" in message
@@ -601,9 +640,7 @@ def test_01_bad_index_entry(road, entry, location):
     def damage(index):
         index[1] = entry
 
-    data = pack_shard(
-        [part.tobytes() for part in np.split(a, 4)], index_codecs=NO_CRC, location=location, edit=damage
-    )
+    data = pack_shard([part.tobytes() for part in np.split(a, 4)], index_codecs=NO_CRC, location=location, edit=damage)
     stored = Stored.of(document((8,), (8,), "i4", [shard((2,), [le()], NO_CRC, location)]), {"c/0": data})
     assert_raises_corrupt(road, stored, [FULL, np.s_[2:4], np.s_[3:4]], inner="(1,)", words=entry)
 
@@ -650,7 +687,9 @@ def _sound_shard(codecs):
     return stored, a
 
 
-@pytest.mark.parametrize("damage", [lambda d: d[:-20] + bytes([d[-20] ^ 1]) + d[-19:], lambda d: d[:-7]], ids=["flip", "cut"])
+@pytest.mark.parametrize(
+    "damage", [lambda d: d[:-20] + bytes([d[-20] ^ 1]) + d[-19:], lambda d: d[:-7]], ids=["flip", "cut"]
+)
 def test_06_torn_index(road, damage):
     stored, _ = _sound_shard([le()])
     stored.objects["c/0"] = damage(stored.objects["c/0"])
@@ -722,6 +761,8 @@ def test_26_bad_gzip(road, native, damage):
 )
 @pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d[:5], lambda d: b""], ids=["short", "stub", "empty"])
 def test_26_bad_containers(road, native, compressor, damage):
+    if by_codecs_alone(road.door) and compressor["name"] == "blosc":
+        pytest.skip("zarr's own blosc codec reads on past the end")
     data = damage(encode(arange((8,), "i4"), [le(), compressor]))
     stored = Stored.of(document((8,), (8,), "i4", [le(), compressor]), {"c/0": data})
     assert_raises_corrupt(road, stored, [FULL, np.s_[0:2]])
@@ -797,9 +838,12 @@ def test_strings_of_any_length_read_as_zarr_reads_them(road):
 def test_19_scalars(road):
     array = road.open(store(arange((4, 4), "i4"), (2, 2), [shard((1, 2), [le()])]))
     zero_d = array[1, 1]
-    assert type(zero_d) is np.ndarray and zero_d.shape == () and zero_d == 5
+    assert type(zero_d) is np.ndarray
+    assert zero_d.shape == ()
+    assert zero_d == 5
     scalar = array.get_basic_selection((1, 1))
-    assert type(scalar) is np.int32 and scalar == 5
+    assert type(scalar) is np.int32
+    assert scalar == 5
 
 
 def _out(values):
@@ -830,7 +874,7 @@ def test_19_bad_out(road):
     assert not frozen.any()
 
 
-@pytest.mark.skipif(ZARR < Version("3.2"), reason="zarr has no read_missing_chunks")
+@pytest.mark.skipif(Version("3.2") > ZARR, reason="zarr has no read_missing_chunks")
 @pytest.mark.parametrize("by", ["config", "open"])
 def test_20_missing_chunks_refused(road, by):
     from zarr.errors import ChunkNotFoundError
@@ -854,7 +898,7 @@ def test_20_missing_chunks_refused(road, by):
 @zarr_differs("zarr needs more")
 def test_23_memory(road, key):
     """A read needs at most the output and as much again (and the interpreter's small change)."""
-    if road.door.name.startswith("codecs"):
+    if by_codecs_alone(road.door):
         pytest.skip("zarr's own pipeline holds the chunks here")
     a = arange((2000, 400), "f8")
     array = road.open(store(a, (1000, 100), [shard((1000, 20), [le()])]))
@@ -869,7 +913,7 @@ def test_23_memory(road, key):
     assert peak <= 2 * got.nbytes + 256 * 1024
 
 
-@pytest.mark.skipif(ZARR < Version("3.2"), reason="zarr has no subchunk_write_order")
+@pytest.mark.skipif(Version("3.2") > ZARR, reason="zarr has no subchunk_write_order")
 @pytest.mark.parametrize("order", ["morton", "unordered", "lexicographic", "colexicographic"])
 def test_25_orders_in_which_zarr_writes(road, order):
     from zarr.codecs import BytesCodec, ShardingCodec

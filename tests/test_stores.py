@@ -336,7 +336,9 @@ def test_no_file_stays_open_after_errors(door, tmp_path):
 # -- aliasing, other buffers ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("codecs", [[le()], [shard((12, 10), [le()])], [shard((6, 5), [le()])]], ids=["raw", "one", "four"])
+@pytest.mark.parametrize(
+    "codecs", [[le()], [shard((12, 10), [le()])], [shard((6, 5), [le()])]], ids=["raw", "one", "four"]
+)
 def test_results_do_not_alias(door, put, codecs):
     a = np.arange(12 * 10, dtype="i4").reshape(12, 10)
     opened = put(store(a, (12, 10), codecs))

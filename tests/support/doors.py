@@ -126,6 +126,19 @@ def assert_native(counts, door, *, served=True):
         assert sum(counts.reads.values()) > 0
 
 
+def asks_our_codecs(codecs):
+    """Whether zarr's pipeline leaves the decoding of these codecs to ours.
+
+    A bytes codec behind or before other codecs only gives a view of what they decoded.
+    """
+    return len(codecs) == 1 or any(each["name"] == "sharding_indexed" for each in codecs)
+
+
+def by_codecs_alone(door):
+    """A door through which zarr's own pipeline reads, and undoes what stands around our codecs."""
+    return door.roads == ("codec",)
+
+
 def corrupt_error():
     """What bad stored bytes raise."""
     return Exception if PLAIN else _cyzarr().CorruptChunkError

@@ -103,11 +103,12 @@ class Freedom:
         return b"\xa5" * (self.rng.randint(0, self.junk) if self.rng is not None else 0)
 
 
-def encode(chunk, codecs, freedom=Freedom()):
+def encode(chunk, codecs, freedom=None):
     """Encode one chunk (an ndarray) by a chain of codecs; bytes.
 
     Inner chunks that `freedom` drops are overwritten by the fill value in `chunk`.
     """
+    freedom = freedom or Freedom()
     value = chunk
     for each in codecs:
         name, configuration = each["name"], each.get("configuration", {})
@@ -144,13 +145,14 @@ def encode_shard(chunk, configuration, freedom):
     )
 
 
-def pack_shard(payloads, grid=None, *, index_codecs=None, location="end", freedom=Freedom(), edit=None):
+def pack_shard(payloads, grid=None, *, index_codecs=None, location="end", freedom=None, edit=None):
     """The bytes of a shard.
 
     payloads: one bytes or None (absent) per inner chunk in C order. grid: inner chunks per axis,
     (len(payloads),) if not given. edit: called with the index (uint64, grid + (2,)) before it is
     encoded, to damage or rearrange it.
     """
+    freedom = freedom or Freedom()
     index_codecs = [le(), crc32c()] if index_codecs is None else index_codecs
     index = np.full((*(grid if grid is not None else (len(payloads),)), 2), ABSENT, "<u8")
     start = len(encode(index, index_codecs)) if location == "start" else 0

@@ -20,9 +20,7 @@ dtypes = st.sampled_from(DTYPES)
 
 def shapes(min_dims=0, max_dims=4, min_side=0, max_side=6):
     """Shapes of arrays, small enough to be looked at item by item."""
-    return st.lists(st.integers(min_side, max_side), min_size=min_dims, max_size=max_dims).map(
-        tuple
-    )
+    return st.lists(st.integers(min_side, max_side), min_size=min_dims, max_size=max_dims).map(tuple)
 
 
 def random_items(shape, dtype, seed):
@@ -131,8 +129,7 @@ def points(draw, shape):
     """One index array per axis, all of one length, to be taken together."""
     n = draw(st.integers(0, 9)) if 0 not in shape else 0
     return tuple(
-        np.array(draw(st.lists(st.integers(0, size - 1), min_size=n, max_size=n)), dtype=np.int64)
-        for size in shape
+        np.array(draw(st.lists(st.integers(0, size - 1), min_size=n, max_size=n)), dtype=np.int64) for size in shape
     )
 
 

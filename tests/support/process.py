@@ -8,6 +8,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import zarr
+
+from support.doors import doors
+
 TESTS = Path(__file__).parent.parent
 
 WITHOUT_CYZARR = "import sys; sys.modules['cyzarr'] = None\n"
@@ -24,3 +28,10 @@ def run_python(code, *arguments, timeout=60, env=None):
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def read_in_child(folder, door_name):
+    """What a spawned process does: read a part through a door; the sum."""
+    door = {each.name: each for each in doors()}[door_name]
+    with door.through():
+        return zarr.open_array(folder, mode="r")[3:50, 9].sum()
