@@ -3,7 +3,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
 
+@disjoint_base
 class Plan:
     """Owns what takes items of one dtype to another of another byte order."""
 

@@ -3,7 +3,7 @@ from typing import Any, Literal, Self, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 from cyzarr.kernels.program import Program
 
@@ -19,6 +19,7 @@ _Out = TypeVar("_Out", bound=np.ndarray[Any, Any])
 def span_numbers(axis: int, key: SupportsIndex | slice, extent: int) -> tuple[int, int, int]: ...
 def index_array(axis: int, key: npt.ArrayLike, extent: int) -> npt.NDArray[np.intp]: ...
 
+@disjoint_base
 class ChunkRead:
     """What a selection picks from one stored chunk, into `out`."""
 

@@ -1,8 +1,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import disjoint_base
+
 from cyzarr.kernels.program import Program
 
+@disjoint_base
 class Compiled:
     """What is known of one AsyncArray; kept in its __dict__, pickled as an empty dict."""
 
