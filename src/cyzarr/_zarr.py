@@ -59,7 +59,10 @@ def stored_dtype(endian: Any, data_type: Any) -> np.dtype[Any]:
     native: np.dtype[Any] = data_type.to_native_dtype()
     order = getattr(endian, "value", endian)
     if isinstance(data_type, HasEndianness):
-        return replace(data_type, endianness=order).to_native_dtype()  # type: ignore[call-arg, no-any-return]
+        # HasEndianness alone is a mixin: what becomes a dtype is the data type that it is part of.
+        ordered: Any = replace(data_type, endianness=order)
+        stored: np.dtype[Any] = ordered.to_native_dtype()
+        return stored
     if STRUCT is not None and isinstance(data_type, STRUCT) and order is not None:
         return native.newbyteorder(order)
     return native
@@ -114,7 +117,7 @@ def cpu_array(out: Any) -> np.ndarray[Any, Any] | None:
     """The ndarray behind an NDBuffer in host memory; None for any other."""
     if type(out) is not cpu.NDBuffer:
         return None
-    data = out._data
+    data: Any = out._data
     return data if type(data) is np.ndarray else None
 
 

@@ -39,7 +39,9 @@ def plan(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead:
 def result(read: ChunkRead, stats: dict[str, int]) -> Any:
     """What a codec gives: the picked items, or None where the chunk is missing."""
     observe.record("codec", stats)
-    return None if read.missing else cpu.NDBuffer(read.out)
+    # zarr 3.1's protocol of arrays doesn't know NumPy's own as one.
+    picked: Any = read.out
+    return None if read.missing else cpu.NDBuffer(picked)
 
 
 async def decode_async(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:

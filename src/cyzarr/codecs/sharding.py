@@ -33,7 +33,9 @@ class ShardingCodec(zarr.codecs.ShardingCodec):
         from cyzarr.codecs import partial
 
         found = partial.decode_whole(self, shard_bytes, shard_spec)
-        return super()._decode_sync(shard_bytes, shard_spec) if found is partial.NOT_NATIVE else found
+        if found is not partial.NOT_NATIVE:
+            return found
+        return super()._decode_sync(shard_bytes, shard_spec)  # type: ignore[misc]  # zarr 3.3 on
 
     async def _decode_partial_single(self, byte_getter: Any, selection: Any, shard_spec: Any) -> Any:
         """Decode a selection of a stored shard; None where there is no such shard."""
@@ -51,7 +53,7 @@ class ShardingCodec(zarr.codecs.ShardingCodec):
         found = partial.decode_sync(self, byte_getter, selection, shard_spec)
         if found is not partial.NOT_NATIVE:
             return found
-        return super()._decode_partial_sync(byte_getter, selection, shard_spec)
+        return super()._decode_partial_sync(byte_getter, selection, shard_spec)  # type: ignore[misc]
 
     def __reduce__(self) -> Any:
         # Pickled as zarr's own class, so that it opens where cyzarr is not installed.

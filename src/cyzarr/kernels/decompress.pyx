@@ -136,10 +136,10 @@ cdef uint32_t CRC_TABLES[8][256]
 cdef void fill_crc_tables() noexcept nogil:
     """Tables of the Castagnoli polynomial, bits reflected."""
     cdef uint32_t crc
-    cdef int byte, bit, k
+    cdef int byte, _bit, k
     for byte in range(256):
         crc = byte
-        for bit in range(8):
+        for _bit in range(8):
             crc = (crc >> 1) ^ (<uint32_t>0x82F63B78 if crc & 1 else <uint32_t>0)
         CRC_TABLES[0][byte] = crc
     for byte in range(256):

@@ -16,7 +16,7 @@ cdef enum Status:
     E_INDEX_CHECKSUM = 12  # the shard index's crc32c does not match
     E_ENTRY = 13       # an index entry points outside the object
     E_ENTRY_SIZE = 14  # an index entry's length is not the chunk's fixed length
-    E_STORED_SIZE = 15 # a stored chunk of fixed length has another length
+    E_STORED_SIZE = 15  # a stored chunk of fixed length has another length
     E_PYTHON = 16      # a Python codec raised; the exception is kept
     E_CANCELLED = 17   # the read was given up (Ctrl-C, or another task's failure)
     E_SEGMENT = 18     # bytes were needed that no fetched segment holds

@@ -46,7 +46,7 @@ def set_at_hand(read: ChunkRead, getter: Any) -> bool:
     """Give a read its object where that is a local file or a buffer in memory; False: it must be fetched."""
     if type(getter) is not StorePath or not is_plain(getter.store):
         return False
-    store = getter.store
+    store: Any = getter.store
     if type(store) is LocalStore:
         path = os.fsencode(store.root / getter.path)
         if b"\0" in path:
@@ -101,9 +101,10 @@ def requests_of(read: ChunkRead, partial: bool, spec: Any) -> Generator[list[Req
     list of Request
         To be answered by a list of buffers or lengths, None where there is no such object.
     """
-    if partial and not read.whole and read.index_request is not None and not read.touches_all:
-        yield from _shard_requests(read, spec)
-    elif partial and not read.whole and read.index_request is None and read.stored_nbytes is not None:
+    index = read.index_request
+    if partial and not read.whole and index is not None and not read.touches_all:
+        yield from _shard_requests(read, index, spec)
+    elif partial and not read.whole and index is None and read.stored_nbytes is not None:
         yield from _window_requests(read)
     else:
         yield from _whole_request(read)
@@ -117,9 +118,11 @@ def _whole_request(read: ChunkRead) -> Generator[list[Request], list[Any], None]
         read.set_object(found)
 
 
-def _shard_requests(read: ChunkRead, spec: Any) -> Generator[list[Request], list[Any], None]:
+def _shard_requests(
+    read: ChunkRead, index_request: tuple[str, int], spec: Any
+) -> Generator[list[Request], list[Any], None]:
     """The index, then the touched inner chunks, neighbours together."""
-    location, nbytes = read.index_request
+    location, nbytes = index_request
     (index,) = yield [Request(stop=nbytes) if location == "start" else Request(last=nbytes)]
     if index is None:
         read.set_missing()

@@ -1,0 +1,101 @@
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Self, SupportsIndex, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer, disjoint_base
+
+from cyzarr.kernels.program import Program
+
+# What picks from one axis: an integer, a slice or a 1-D integer array.
+_Key: TypeAlias = SupportsIndex | slice | Sequence[int] | npt.NDArray[np.integer[Any]]
+# NumPy's annotations call an array a buffer from Python 3.12 on only.
+_Buffer: TypeAlias = Buffer | np.ndarray[Any, Any]
+# The buffers that have a length, too.
+_Bytes: TypeAlias = bytes | bytearray | memoryview | np.ndarray[Any, Any]
+_Part: TypeAlias = tuple[int, npt.NDArray[np.uint8]]
+_Out = TypeVar("_Out", bound=np.ndarray[Any, Any])
+
+def span_numbers(axis: int, key: SupportsIndex | slice, extent: int) -> tuple[int, int, int]: ...
+def index_array(axis: int, key: npt.ArrayLike, extent: int) -> npt.NDArray[np.intp]: ...
+
+@disjoint_base
+class ChunkRead:
+    """What a selection picks from one stored chunk, into `out`."""
+
+    def __new__(
+        cls,
+        program: Program,
+        selection: Sequence[_Key],
+        out: np.ndarray[Any, Any],
+        key: str = "<chunk>",
+        points: bool = False,
+    ) -> Self: ...
+    @property
+    def program(self) -> Program: ...
+    @property
+    def out(self) -> np.ndarray[Any, Any]: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def points(self) -> bool: ...
+    @property
+    def whole(self) -> bool:
+        """Whether the object must be fetched whole: a bytes-to-bytes codec stands around it."""
+
+    @property
+    def index_request(self) -> tuple[Literal["start", "end"], int] | None:
+        """Where a shard's index lies and its length in bytes; None for anything else."""
+
+    @property
+    def touches_all(self) -> bool:
+        """Whether the selection touches every inner chunk of a shard."""
+
+    @property
+    def missing(self) -> bool:
+        """Whether the stored object was not there; known after run_reads."""
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the object is a file that run_reads opens."""
+
+    @property
+    def cost_ns(self) -> float:
+        """An estimate of what decoding takes, in nanoseconds."""
+
+    @property
+    def stored_nbytes(self) -> int | None:
+        """The object's length where it is fixed, else None."""
+
+    def chunk_requests(self) -> list[tuple[int, int]]:
+        """The bytes that an uncompressed chunk is asked for: [(offset, nbytes)], one range."""
+
+    def inner_requests(self, index: _Buffer, size: int | None = None) -> list[tuple[int, int]]:
+        """The bytes of the touched inner chunks: [(offset, nbytes)], ascending, each once, none for absent ones."""
+
+    def position(self, number: int) -> tuple[int, ...]:
+        """The grid position, in the array's axes, of the inner chunk with this number in the index."""
+
+    def touched(self) -> list[int]:
+        """The numbers, in the index, of the inner chunks that the selection touches."""
+
+    def set_missing(self) -> None:
+        """There is no such object: its part of `out` becomes the fill value."""
+
+    def set_object(self, data: _Buffer) -> None:
+        """The whole stored object, as any contiguous buffer; it is held, not copied."""
+
+    def set_file(self, path: bytes) -> None:
+        """The stored object is a file; it is opened when the read runs."""
+
+    def set_parts(
+        self, parts: Iterable[tuple[int, _Bytes]], size: int | None = None, index: _Buffer | None = None
+    ) -> None:
+        """The fetched bytes: parts [(offset, buffer)], the index apart where there is one."""
+
+def merged_parts(held: Iterable[_Part], offset: int, index: npt.NDArray[np.uint8]) -> list[_Part]: ...
+def run_reads(reads: Iterable[ChunkRead], threads: int = 1) -> dict[str, int]:
+    """Decode reads whose bytes are at hand, over the calling thread and the pool; gives counts by name."""
+
+def decode_shard(data: _Buffer, spec: Program, selection: Sequence[_Key], out: _Out) -> _Out:
+    """Decode what a selection picks from a stored chunk's bytes, into `out`."""

@@ -1,0 +1,1 @@
+DECODERS: tuple[str, ...]
