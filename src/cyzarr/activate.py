@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _lock = threading.RLock()
-# What is patched: (class, attribute) -> (what was there, what we put there).
-_patches: dict[tuple[type, str], tuple[Any, Any]] = {}
+_on = False
+# What was there before we first patched it, and a later patch of another library's that was left in place: both may
+# call the other, so each is kept apart and put back no more than once.
+_originals: dict[tuple[type, str], Any] = {}
+_foreign: dict[tuple[type, str], Any] = {}
 _notes: list[str] = []
 _warned = False
 _baseline: tuple[Any, Any] | None = None
@@ -79,7 +82,7 @@ def _wanted() -> dict[tuple[type, str], Any] | None:
     except ImportError as error:
         _warn(f"cyzarr's kernels can't be loaded, zarr stays as it was: {error}")
         return None
-    unknown = _zarr.unknown_signatures()
+    unknown = [] if _originals else _zarr.unknown_signatures()
     if unknown:
         _warn(
             "this zarr is not as cyzarr knows it, and stays as it was; "
@@ -107,27 +110,41 @@ def enable() -> bool:
     bool
         Whether it is on. False, with one warning, where the kernels can't be loaded or zarr is not as expected.
     """
-    global _baseline
+    global _baseline, _on
     with _lock:
-        if _patches:
+        if _on:
             return True
         wanted = _wanted()
         if wanted is None:
             return False
-        from cyzarr import _zarr, observe
-        from cyzarr.codecs import pipeline
+        from cyzarr import observe
         from cyzarr.plan import direct
 
-        before = {key: key[0].__dict__[key[1]] for key in wanted}
-        direct.set_zarr_functions({name: function for (_, name), function in before.items()})
-        pipeline.set_zarr_read(before[_zarr.Batched, "read"])
-        for (owner, name), ours in wanted.items():
-            ours.__doc__ = before[owner, name].__doc__
-            setattr(owner, name, ours)
-            _patches[owner, name] = (before[owner, name], ours)
+        for key, ours in wanted.items():
+            _patch(key, ours)
         _baseline = observe.counts()
         direct.set_active(True)
+        _on = True
         return True
+
+
+def _patch(key: tuple[type, str], ours: Any) -> None:
+    """Put ours in place of what is there, which it then calls for what it doesn't take."""
+    from cyzarr.codecs import pipeline
+    from cyzarr.plan import direct
+
+    owner, name = key
+    current = owner.__dict__[name]
+    if current is ours or current is _foreign.get(key):
+        # Ours is there still, or under another library's patch of it.
+        return
+    _originals[key] = current
+    ours.__doc__ = current.__doc__
+    if name == "read":
+        pipeline.set_zarr_read(current)
+    else:
+        direct.set_zarr_function(name, current)
+    setattr(owner, name, ours)
 
 
 def disable() -> None:
@@ -135,16 +152,21 @@ def disable() -> None:
 
     A patch that another library made after ours is left in place; what it calls of ours goes to zarr's own code.
     """
+    global _on
     with _lock:
-        if not _patches:
+        if not _on:
             return
         from cyzarr.plan import direct
 
         direct.set_active(False)
-        for (owner, name), (before, ours) in _patches.items():
-            if owner.__dict__.get(name) is ours:
-                setattr(owner, name, before)
-        _patches.clear()
+        _on = False
+        for (owner, name), ours in (_wanted() or {}).items():
+            current = owner.__dict__[name]
+            if current is ours:
+                setattr(owner, name, _originals[owner, name])
+                _foreign.pop((owner, name), None)
+            else:
+                _foreign[owner, name] = current
 
 
 @contextmanager
@@ -154,7 +176,7 @@ def enabled() -> Iterator[bool]:
     It holds for the whole process, not for the calling thread alone.
     """
     with _lock:
-        was_on = bool(_patches)
+        was_on = _on
         is_on = enable()
     try:
         yield is_on
@@ -176,8 +198,8 @@ def status() -> Status:
             reads = reads - _baseline[0]
             fallbacks = fallbacks - _baseline[1]
         return Status(
-            enabled=bool(_patches),
-            reads={road: reads[road] for road in ("direct", "pipeline", "codec", "zarr")},
+            enabled=_on,
+            reads=dict(+reads),
             fallbacks=dict(fallbacks),
             native=decompress.native(),
             threads=config.threads(),

@@ -546,12 +546,14 @@ cdef object target_of(object out, Compiled made, const Key* key):
 
 # --- what activate and observe need
 
-def set_zarr_functions(dict functions not None):
-    """zarr's own functions by name, for what the direct road doesn't take."""
+def set_zarr_function(str name not None, function):
+    """zarr's own function of this name, for what the direct road doesn't take."""
     global zarr_getitem, zarr_get_basic_selection
-    zarr_functions.update(functions)
-    zarr_getitem = functions["__getitem__"]
-    zarr_get_basic_selection = functions["get_basic_selection"]
+    zarr_functions[name] = function
+    if name == "__getitem__":
+        zarr_getitem = function
+    elif name == "get_basic_selection":
+        zarr_get_basic_selection = function
 
 
 def set_active(bint on):
