@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import pickletools
 import textwrap
 import warnings
 
@@ -111,23 +112,38 @@ class TestEnable:
             array = zarr.open_group(tmp_path / "g", mode="r")["a"]
             assert roads_of(lambda: assert_same_values(array[1], values[1])) == {"direct"}
 
-    def test_a_later_patch_of_others_stays(self, monkeypatch, local):
-        import cyzarr
+    def test_a_later_patch_of_others_stays(self, local):
+        """Also when they take it back later, which puts our function there: it only calls zarr's."""
+        code = """
+            import sys
+            import zarr, cyzarr
+            array = zarr.open_array(sys.argv[1], mode="r")
+            cyzarr.enable()
+            ours = zarr.Array.__getitem__
+            calls = []
 
-        folder, values = local
-        cyzarr.enable()
-        ours = zarr.Array.__getitem__
-        calls = []
+            def theirs(self, key):
+                calls.append(key)
+                return ours(self, key)
 
-        def theirs(self, key):
-            calls.append(key)
-            return ours(self, key)
+            zarr.Array.__getitem__ = theirs
+            cyzarr.disable()
+            assert zarr.Array.__getitem__ is theirs
+            with cyzarr.trace() as t:
+                assert array[1, 1] == 11
+            assert calls == [(1, 1)] and set(t.reads) <= {"zarr"}, (calls, t.reads)
 
-        monkeypatch.setattr(zarr.Array, "__getitem__", theirs)
-        cyzarr.disable()
-        assert zarr.Array.__getitem__ is theirs
-        assert roads_of(lambda: assert_same_values(zarr.open_array(folder)[1], values[1])) <= {"zarr"}
-        assert calls == [1]
+            zarr.Array.__getitem__ = ours
+            assert array[1, 1] == 11
+            for _ in range(2):
+                cyzarr.enable()
+                with cyzarr.trace() as t:
+                    assert array[1, 1] == 11
+                assert t.reads == {"direct": 1}, t.reads
+                cyzarr.disable()
+                assert array[1, 1] == 11
+        """
+        run_python(code, local[0])
 
     def test_unknown_signature_is_left_alone(self):
         """Where zarr isn't the zarr that we know, it stays as it is, with a warning."""
@@ -179,7 +195,7 @@ class TestEnable:
             with cyzarr.trace() as t:
                 assert array[1, 1] == 11
             assert t.reads == {"direct": 1}, t.reads
-            assert cyzarr.status().reads == {"direct": 1}, cyzarr.status().reads
+            assert cyzarr.status().reads["direct"] == 1, cyzarr.status().reads
             assert "direct" in str(cyzarr.status())
         """
         run_python(code, local[0])
@@ -343,7 +359,7 @@ def test_pickles(door, local):
     array = zarr.open_array(folder, mode="r")
     array[1]
     again = pickle.loads(pickle.dumps(array))
-    assert again == array
+    assert again.metadata.to_dict() == array.metadata.to_dict()
     with trace() as counts:
         assert_same_values(again[1:5], values[1:5])
     assert_native(counts, door)
@@ -358,10 +374,12 @@ def test_pickles_open_without_cyzarr(door, local, tmp_path):
     array.oindex[[1]]
     for name, thing in {"array": array, "async": array.async_array, "metadata": array.metadata}.items():
         data = pickle.dumps(thing)
-        assert b"cyzarr" not in data, name
+        words = [word for _, word, _ in pickletools.genops(data) if isinstance(word, str)]
+        assert not [word for word in words if "cyzarr" in word and word != "_cyzarr"], name
     (tmp_path / "pickle").write_bytes(pickle.dumps(array))
     code = """
         import pickle
+import pickletools
         with open(sys.argv[1], "rb") as file:
             array = pickle.load(file)
         assert array[1, 1] == 11
