@@ -45,7 +45,7 @@ class BytesCodec(zarr.codecs.BytesCodec, ArrayBytesCodecPartialDecodeMixin):
 
     def __reduce__(self) -> Any:
         # Pickled as zarr's own class, so that it opens where cyzarr is not installed.
-        return copyreg.__newobj__, (zarr.codecs.BytesCodec,), {"endian": self.endian}  # type: ignore[attr-defined]
+        return copyreg._reconstructor, (zarr.codecs.BytesCodec, object, None), {"endian": self.endian}  # type: ignore[attr-defined]
 
 
 BytesCodec.__module__ = "cyzarr"

@@ -57,7 +57,7 @@ class ShardingCodec(zarr.codecs.ShardingCodec):
 
     def __reduce__(self) -> Any:
         # Pickled as zarr's own class, so that it opens where cyzarr is not installed.
-        return copyreg.__newobj__, (zarr.codecs.ShardingCodec,), self.__getstate__()  # type: ignore[attr-defined]
+        return copyreg._reconstructor, (zarr.codecs.ShardingCodec, object, None), self.__getstate__()  # type: ignore[attr-defined]
 
 
 ShardingCodec.__module__ = "cyzarr"

@@ -20,6 +20,7 @@ from cyzarr.kernels.decompress cimport (
     DECODE_BLOSC,
     DECODE_CRC32C,
     check_crc32c,
+    context_free,
     context_init,
     decode_exact,
     decode_grow,
@@ -50,6 +51,7 @@ cdef extern from "<pthread.h>" nogil:
         pass
     int pthread_mutex_init(pthread_mutex_t*, void*)
     int pthread_mutex_lock(pthread_mutex_t*)
+    int pthread_mutex_trylock(pthread_mutex_t*)
     int pthread_mutex_unlock(pthread_mutex_t*)
 
 cdef enum:
@@ -73,13 +75,14 @@ pthread_mutex_init(&idle_lock, NULL)
 
 cdef Worker* worker_acquire() noexcept nogil:
     """An idle worker, or a new one; NULL where memory ran out."""
-    cdef Worker* worker
+    cdef Worker* worker = NULL
     global idle_workers
-    pthread_mutex_lock(&idle_lock)
-    worker = idle_workers
-    if worker != NULL:
-        idle_workers = worker.next
-    pthread_mutex_unlock(&idle_lock)
+    # Never waits: the caller may hold the GIL, and who holds the lock over a fork may wait for the GIL.
+    if pthread_mutex_trylock(&idle_lock) == 0:
+        worker = idle_workers
+        if worker != NULL:
+            idle_workers = worker.next
+        pthread_mutex_unlock(&idle_lock)
     if worker == NULL:
         worker = <Worker*> calloc(1, sizeof(Worker))
         if worker == NULL:
@@ -97,10 +100,25 @@ cdef void worker_release(Worker* worker) noexcept nogil:
         trim(&worker.buffers[i])
     trim(&worker.spare[0])
     trim(&worker.spare[1])
-    pthread_mutex_lock(&idle_lock)
-    worker.next = idle_workers
-    idle_workers = worker
-    pthread_mutex_unlock(&idle_lock)
+    if pthread_mutex_trylock(&idle_lock) == 0:
+        worker.next = idle_workers
+        idle_workers = worker
+        pthread_mutex_unlock(&idle_lock)
+    else:
+        worker_free(worker)
+
+
+cdef void worker_free(Worker* worker) noexcept nogil:
+    cdef int i
+    for i in range(3 * (MAX_DEPTH + 1)):
+        free(worker.buffers[i].data)
+    for i in range(MAX_DEPTH + 1):
+        free(worker.tables[i].data)
+    free(worker.spare[0].data)
+    free(worker.spare[1].data)
+    free(worker.path.data)
+    context_free(&worker.context)
+    free(worker)
 
 
 cdef void trim(Buffer* buffer) noexcept nogil:
