@@ -178,9 +178,7 @@ def plain_bytes(nbytes: int, seed: int = 0, kind: str = "mixed") -> bytes:
 
 
 def blosc(plain: bytes, cname="lz4", shuffle=1, typesize=4, clevel=5, blocksize=0) -> bytes:
-    return numcodecs.blosc.compress(
-        plain, cname.encode(), clevel, shuffle, blocksize=blocksize, typesize=typesize
-    )
+    return numcodecs.blosc.compress(plain, cname.encode(), clevel, shuffle, blocksize=blocksize, typesize=typesize)
 
 
 def without_content_size(frame: bytes) -> bytes:
@@ -295,9 +293,7 @@ def test_lengths(nbytes, kind):
 @pytest.mark.parametrize("shuffle", [0, 1, 2])
 @pytest.mark.parametrize("cname", CNAMES)
 def test_blosc_settings(cname, shuffle):
-    for typesize, clevel, blocksize in itertools.product(
-        (1, 2, 3, 4, 8, 16, 17, 255), (0, 1, 5, 9), (0, 128, 4096)
-    ):
+    for typesize, clevel, blocksize in itertools.product((1, 2, 3, 4, 8, 16, 17, 255), (0, 1, 5, 9), (0, 128, 4096)):
         plain = plain_bytes(10_000 + typesize, typesize)
         data = blosc(plain, cname, shuffle, typesize, clevel, blocksize)
         assert numcodecs.blosc.decompress(data) == plain
@@ -626,8 +622,7 @@ def test_a_decoder_with_wrong_answers_is_not_used(tmp_path):
     )
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
     before = (
-        "import numcodecs.lz4, google_crc32c._crc32c as crc; "
-        f"numcodecs.lz4.__file__ = crc.__file__ = {str(library)!r}"
+        f"import numcodecs.lz4, google_crc32c._crc32c as crc; numcodecs.lz4.__file__ = crc.__file__ = {str(library)!r}"
     )
     lines = run(REPORT.format(before=before)).splitlines()
     assert lines == ["1 RuntimeWarning", "lz4 crc32c", "True", "True"]
