@@ -1,8 +1,8 @@
 """The table of C decoders, for other kernels.
 
-Lengths are in bytes. Every function that runs without the GIL returns a code of `status` unless said
-otherwise, and writes nothing outside the destination it was given, whatever the source holds. The
-source must not change during a call: c-blosc reads its header again after it was checked here.
+Lengths are in bytes. Every function that runs without the GIL returns a code of `status` unless
+said otherwise, and writes nothing outside the destination it was given, whatever the source holds.
+The source must not change during a call: c-blosc reads its header again after it was checked here.
 """
 
 from libc.stdint cimport uint32_t

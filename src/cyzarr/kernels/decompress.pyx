@@ -1,10 +1,10 @@
 """The table of C decoders: zstd, blosc, lz4, gzip, zlib and crc32c, called without the GIL.
 
-The functions come from the compiled modules of numcodecs and google_crc32c, which zarr brings along:
-each module's own file is opened once more by dlopen, and its C functions are looked up by name. A
-decoder enters the table only after it decoded a small known answer right and refused a destination
-that is too short. One RuntimeWarning names those that did not; the codecs in question then have to go
-through numcodecs' Python functions.
+The functions come from the compiled modules of numcodecs and google_crc32c, which zarr brings
+along: each module's own file is opened once more by dlopen, and its C functions are looked up by
+name. A decoder enters the table only after it decoded a small known answer right and refused a
+destination that is too short. One RuntimeWarning names those that did not; the codecs in question
+then have to go through numcodecs' Python functions.
 
 Results equal numcodecs' own, with the bytes of hostile input kept in bounds besides: c-blosc, which
 trusts the lengths in its container, is called only after that container was checked here.
@@ -40,9 +40,22 @@ cdef extern from "<dlfcn.h>" nogil:
 
 # ---------------------------------------------------------------- the table
 
+# zstd's own structs for streaming.
+cdef struct ZstdIn:
+    const void* src
+    size_t size
+    size_t pos
+
+cdef struct ZstdOut:
+    void* dst
+    size_t size
+    size_t pos
+
 ctypedef void* (*zstd_create_t)() noexcept nogil
 ctypedef size_t (*zstd_free_t)(void*) noexcept nogil
 ctypedef size_t (*zstd_decompress_t)(void*, void*, size_t, const void*, size_t) noexcept nogil
+ctypedef size_t (*zstd_reset_t)(void*, int) noexcept nogil
+ctypedef size_t (*zstd_stream_t)(void*, ZstdOut*, ZstdIn*) noexcept nogil
 ctypedef unsigned int (*zstd_is_error_t)(size_t) noexcept nogil
 ctypedef int (*zstd_error_code_t)(size_t) noexcept nogil
 ctypedef size_t (*zstd_frame_nbytes_t)(const void*, size_t) noexcept nogil
@@ -61,6 +74,8 @@ cdef struct Table:
     zstd_create_t zstd_create
     zstd_free_t zstd_free
     zstd_decompress_t zstd_decompress
+    zstd_reset_t zstd_reset
+    zstd_stream_t zstd_stream
     zstd_is_error_t zstd_is_error
     zstd_error_code_t zstd_error_code
     zstd_frame_nbytes_t zstd_frame_nbytes
@@ -125,6 +140,35 @@ cdef int reserve(char** dst, Py_ssize_t* capacity, Py_ssize_t wanted) noexcept n
     dst[0] = grown
     capacity[0] = wanted
     return OK
+
+
+# ---------------------------------------------------------------- both ends of a stream
+
+cdef enum:
+    FIRST_NBYTES = 65536  # the least that a growing buffer starts with
+
+cdef struct Source:
+    const char* data
+    Py_ssize_t nbytes
+    Py_ssize_t pos
+
+# `capacity` bytes are there, `used` of them written; grows up to `limit` (== capacity: never).
+# `over`: the stream had at least one byte more than the limit.
+cdef struct Sink:
+    char* data
+    Py_ssize_t capacity
+    Py_ssize_t used
+    Py_ssize_t limit
+    bint over
+
+
+cdef int sink_room(Sink* sink) noexcept nogil:
+    """Make room after the bytes written, where the limit allows any: twice as much each time."""
+    cdef Py_ssize_t wanted
+    if sink.used < sink.capacity or sink.capacity >= sink.limit:
+        return OK
+    wanted = sink.limit if sink.capacity > sink.limit // 2 else 2 * sink.capacity
+    return reserve(&sink.data, &sink.capacity, min(sink.limit, max(wanted, FIRST_NBYTES)))
 
 
 # ---------------------------------------------------------------- crc32c
@@ -205,10 +249,11 @@ cdef int crc32c_exact(
 # RFC 8878. A source is any number of frames, skippable ones among them.
 
 cdef enum:
-    ZSTD_DST_TOO_SMALL = 70  # ZSTD_ErrorCode, stable since zstd 1.3.1
+    ZSTD_DST_TOO_SMALL = 70    # of ZSTD_ErrorCode, stable since zstd 1.3.1
+    ZSTD_NO_MEMORY = 64
+    ZSTD_RESET_SESSION = 1
     ZSTD_UNKNOWN = -1
     ZSTD_LYING = -2
-    FIRST_NBYTES = 65536     # the least that a growing buffer starts with
 
 
 cdef void* zstd_context(Context* ctx) noexcept nogil:
@@ -219,9 +264,12 @@ cdef void* zstd_context(Context* ctx) noexcept nogil:
 
 
 cdef Py_ssize_t zstd_declared(const char* src, Py_ssize_t src_nbytes) noexcept nogil:
-    """The decoded length that all frames together declare, ZSTD_UNKNOWN or ZSTD_LYING."""
+    """The decoded length that all frames together declare, ZSTD_UNKNOWN or ZSTD_LYING.
+
+    ZSTD_UNKNOWN as soon as one frame declares none: numcodecs looks no further either.
+    """
     cdef unsigned long long content
-    cdef unsigned long long most = <unsigned long long>(<size_t>-1 >> 1)
+    cdef unsigned long long most = <unsigned long long>PY_SSIZE_T_MAX
     cdef size_t frame
     cdef Py_ssize_t total = 0
     while src_nbytes > 0:
@@ -239,79 +287,91 @@ cdef Py_ssize_t zstd_declared(const char* src, Py_ssize_t src_nbytes) noexcept n
     return total
 
 
-cdef bint zstd_large_window(const char* src, Py_ssize_t src_nbytes) noexcept nogil:
-    """Whether the frame at `src` declares no content size and a window over 128 MiB."""
-    cdef uint8_t descriptor, window
-    if src_nbytes < 6 or le32(src) != <uint32_t>0xFD2FB528:
-        return False
-    descriptor = <uint8_t>src[4]
-    window = <uint8_t>src[5]
-    # No content size: its two bits and the single-segment bit are all 0. Window: 5 bits of
-    # exponent over 2**10, 3 bits of mantissa.
-    return (descriptor & 0xE0) == 0 and window > (17 << 3)
+cdef size_t zstd_step(void* dctx, Source* src, Sink* sink, bint* moved) noexcept nogil:
+    """One call of the streaming decoder, with a spare byte of room where the sink is full.
 
-
-cdef bint zstd_refused(const char* src, Py_ssize_t src_nbytes) noexcept nogil:
-    """Whether any frame has such a window.
-
-    numcodecs streams frames without a content size, and zstd's streams refuse such a window. One
-    call would decode it; we refuse what zarr refuses.
+    Returns zstd's code: an error, 0 at the end of a frame, else how much more it would like.
+    *moved: whether any byte was read or written.
     """
-    cdef size_t frame
-    while src_nbytes > 0:
-        if zstd_large_window(src, src_nbytes):
-            return True
-        frame = table.zstd_frame_nbytes(src, <size_t>src_nbytes)
-        if table.zstd_is_error(frame) or frame == 0 or frame >= <size_t>src_nbytes:
-            return False
-        src += frame
-        src_nbytes -= <Py_ssize_t>frame
-    return False
+    cdef char spare
+    cdef bint full = sink.used >= sink.capacity
+    cdef ZstdIn taken
+    cdef ZstdOut made
+    cdef size_t code
+    taken.src = src.data
+    taken.size = <size_t>src.nbytes
+    taken.pos = <size_t>src.pos
+    made.dst = &spare if full else sink.data
+    made.size = 1 if full else <size_t>sink.capacity
+    made.pos = 0 if full else <size_t>sink.used
+    code = table.zstd_stream(dctx, &made, &taken)
+    moved[0] = taken.pos > <size_t>src.pos or made.pos > (0 if full else <size_t>sink.used)
+    src.pos = <Py_ssize_t>taken.pos
+    if full:
+        sink.over = made.pos > 0
+    else:
+        sink.used = <Py_ssize_t>made.pos
+    return code
 
 
-cdef int zstd_why(
-    size_t got, const char* src, Py_ssize_t src_nbytes, Py_ssize_t dst_nbytes, Py_ssize_t* found
-) noexcept nogil:
-    """The status of a call that did not give dst_nbytes."""
-    cdef Py_ssize_t declared
-    if not table.zstd_is_error(got):
-        found[0] = <Py_ssize_t>got
-        return E_SIZE if src_nbytes > 0 else E_DECODE
-    if table.zstd_error_code(got) != ZSTD_DST_TOO_SMALL:
-        return E_DECODE
-    declared = zstd_declared(src, src_nbytes)
-    if declared == ZSTD_UNKNOWN:
-        return E_SIZE
-    if declared <= dst_nbytes:
-        return E_DECODE
-    found[0] = declared
-    return E_SIZE
+cdef int zstd_frames(Context* ctx, Source* src, Sink* sink) noexcept nogil:
+    """Stream all frames, as numcodecs does where one declares no length.
+
+    One call for all would decode these too, but takes damaged frames that streaming refuses.
+    """
+    cdef void* dctx = zstd_context(ctx)
+    cdef bint moved = True
+    cdef size_t code
+    if dctx == NULL:
+        return E_NOMEM
+    table.zstd_reset(dctx, ZSTD_RESET_SESSION)
+    while True:
+        if sink_room(sink) != OK:
+            return E_NOMEM
+        code = zstd_step(dctx, src, sink, &moved)
+        if table.zstd_is_error(code):
+            return E_NOMEM if table.zstd_error_code(code) == ZSTD_NO_MEMORY else E_DECODE
+        if sink.over:
+            return E_LIMIT
+        if code == 0 and src.pos == src.nbytes:
+            return OK
+        if not moved:  # part of a frame is missing; numcodecs can ask for it for ever
+            return E_DECODE
 
 
 cdef int zstd_exact(
     Context* ctx, const char* src, Py_ssize_t src_nbytes,
     char* dst, Py_ssize_t dst_nbytes, Py_ssize_t* found,
 ) noexcept nogil:
-    """All frames in one call, straight into `dst`."""
-    cdef char nothing
+    """All frames in one call, straight into `dst`, where every frame declares its length."""
     cdef void* dctx = zstd_context(ctx)
+    cdef Py_ssize_t declared
     cdef size_t got
     if dctx == NULL:
         return E_NOMEM
-    # The usual single frame that declares its length needs no look at the others.
-    if table.zstd_content_nbytes(src, <size_t>src_nbytes) != <unsigned long long>dst_nbytes:
-        if zstd_refused(src, src_nbytes):
+    # The usual single frame of the right length needs no look at what comes after.
+    if (
+        dst_nbytes == 0
+        or table.zstd_content_nbytes(src, <size_t>src_nbytes) != <unsigned long long>dst_nbytes
+    ):
+        declared = zstd_declared(src, src_nbytes)
+        if declared == ZSTD_UNKNOWN:
+            return stream_exact(DECODE_ZSTD, ctx, src, src_nbytes, dst, dst_nbytes, found)
+        if declared == ZSTD_LYING or declared == 0:  # numcodecs refuses a length of 0
             return E_DECODE
-    if dst_nbytes == 0:
-        # numcodecs refuses frames that declare a length of 0, and no bytes at all.
-        if zstd_declared(src, src_nbytes) == 0:
-            return E_DECODE
-        dst = &nothing
+        if declared != dst_nbytes:
+            found[0] = declared
+            return E_SIZE
     got = table.zstd_decompress(dctx, dst, <size_t>dst_nbytes, src, <size_t>src_nbytes)
-    if table.zstd_is_error(got) or <Py_ssize_t>got != dst_nbytes:
-        return zstd_why(got, src, src_nbytes, dst_nbytes, found)
-    found[0] = dst_nbytes
-    return OK
+    if table.zstd_is_error(got):
+        if table.zstd_error_code(got) == ZSTD_DST_TOO_SMALL:
+            found[0] = zstd_declared(src, src_nbytes)
+            if found[0] > dst_nbytes:
+                return E_SIZE
+            found[0] = -1
+        return E_NOMEM if table.zstd_error_code(got) == ZSTD_NO_MEMORY else E_DECODE
+    found[0] = <Py_ssize_t>got
+    return OK if found[0] == dst_nbytes else E_SIZE
 
 
 cdef int zstd_grow(
@@ -325,31 +385,30 @@ cdef int zstd_grow(
     """
     cdef void* dctx = zstd_context(ctx)
     cdef Py_ssize_t declared = zstd_declared(src, src_nbytes)
-    cdef Py_ssize_t most = limit_nbytes
     cdef Py_ssize_t room
     cdef size_t got
     if dctx == NULL:
         return E_NOMEM
-    if declared == ZSTD_LYING or declared == 0 or zstd_refused(src, src_nbytes):
+    if declared == ZSTD_UNKNOWN:
+        return stream_grow(
+            DECODE_ZSTD, ctx, src, src_nbytes, dst, capacity, dst_nbytes, limit_nbytes
+        )
+    if declared == ZSTD_LYING or declared == 0:
         return E_DECODE
     if declared > limit_nbytes:
         return E_LIMIT
-    if declared > 0:
-        most = declared
     room = max(capacity[0], FIRST_NBYTES)
-    room = min(most, room if src_nbytes < room // 4 else 4 * src_nbytes)
+    room = min(declared, room if src_nbytes < room // 4 else 4 * src_nbytes)
     while True:
         if reserve(dst, capacity, room) != OK:
             return E_NOMEM
         got = table.zstd_decompress(dctx, dst[0], <size_t>room, src, <size_t>src_nbytes)
         if not table.zstd_is_error(got):
             dst_nbytes[0] = <Py_ssize_t>got
-            return OK
-        if table.zstd_error_code(got) != ZSTD_DST_TOO_SMALL:
+            return OK if dst_nbytes[0] == declared else E_DECODE
+        if table.zstd_error_code(got) != ZSTD_DST_TOO_SMALL or room >= declared:
             return E_DECODE
-        if room >= most:
-            return E_LIMIT if declared == ZSTD_UNKNOWN else E_DECODE
-        room = most if room > most // 4 else 4 * room
+        room = declared if room > declared // 4 else 4 * room
 
 
 # ---------------------------------------------------------------- lz4
@@ -542,7 +601,7 @@ cdef int blosc_exact(
 
 
 # ---------------------------------------------------------------- gzip and zlib
-# RFC 1952 and 1950. Both feed one inflater; a Sink is where its output goes.
+# RFC 1952 and 1950, by one inflater.
 
 cdef enum:
     Z_FINISH = 4
@@ -552,36 +611,12 @@ cdef enum:
     Z_MEM_ERROR = -4
     WRAPPED = 15         # window bits with zlib's header and trailer
     RAW = -15            # and without
-    PIECE_NBYTES = 1 << 30   # zlib counts in unsigned int
+    PIECE_NBYTES = 1 << 30  # zlib counts in unsigned int
 
     GZIP_HCRC = 2
     GZIP_EXTRA = 4
     GZIP_NAME = 8
     GZIP_COMMENT = 16
-
-cdef struct Source:
-    const char* data
-    Py_ssize_t nbytes
-    Py_ssize_t pos
-
-# `capacity` bytes are there, `used` of them written; grows up to `limit` (== capacity: never).
-# `over`: the stream had at least one byte more than the limit.
-cdef struct Sink:
-    char* data
-    Py_ssize_t capacity
-    Py_ssize_t used
-    Py_ssize_t limit
-    bint over
-
-
-cdef int sink_room(Sink* sink) noexcept nogil:
-    """Make room after the bytes written, where the limit allows any: twice as much each time."""
-    cdef Py_ssize_t wanted
-    if sink.used < sink.capacity or sink.capacity >= sink.limit:
-        return OK
-    wanted = sink.limit if sink.capacity > sink.limit // 2 else 2 * sink.capacity
-    return reserve(&sink.data, &sink.capacity, min(sink.limit, max(wanted, FIRST_NBYTES)))
-
 
 cdef int inflater_ready(Context* ctx, int window_bits) noexcept nogil:
     """Set the worker's inflater to the start of a stream; made at its first use."""
@@ -716,23 +751,34 @@ cdef int gzip_member(Context* ctx, Source* src, Sink* sink) noexcept nogil:
     return OK
 
 
-cdef int inflate_any(
-    int decoder, Context* ctx, const char* data, Py_ssize_t nbytes, Sink* sink
-) noexcept nogil:
-    """gzip: members up to the source's end (none is no bytes). zlib: one stream, the rest ignored."""
-    cdef Source src
+cdef int gzip_members(Context* ctx, Source* src, Sink* sink) noexcept nogil:
+    """Decode members up to the source's end. No members at all are no bytes."""
     cdef int status = OK
-    src.data = data
-    src.nbytes = nbytes
-    src.pos = 0
-    if decoder == DECODE_ZLIB:
-        return inflate_stream(ctx, WRAPPED, &src, sink)
     while status == OK and src.pos < src.nbytes:
-        status = gzip_member(ctx, &src, sink)
+        status = gzip_member(ctx, src, sink)
     return status
 
 
-cdef int inflate_exact(
+# ---------------------------------------------------------------- streams of either kind
+
+cdef int stream_any(
+    int decoder, Context* ctx, const char* data, Py_ssize_t nbytes, Sink* sink
+) noexcept nogil:
+    """Decode data[:nbytes] into the sink, whose data, capacity and limit are set."""
+    cdef Source src
+    src.data = data
+    src.nbytes = nbytes
+    src.pos = 0
+    sink.used = 0
+    sink.over = False
+    if decoder == DECODE_ZSTD:
+        return zstd_frames(ctx, &src, sink)
+    if decoder == DECODE_GZIP:
+        return gzip_members(ctx, &src, sink)
+    return inflate_stream(ctx, WRAPPED, &src, sink)  # bytes after the stream are ignored
+
+
+cdef int stream_exact(
     int decoder, Context* ctx, const char* src, Py_ssize_t src_nbytes,
     char* dst, Py_ssize_t dst_nbytes, Py_ssize_t* found,
 ) noexcept nogil:
@@ -740,10 +786,8 @@ cdef int inflate_exact(
     cdef int status
     sink.data = dst
     sink.capacity = dst_nbytes
-    sink.used = 0
     sink.limit = dst_nbytes
-    sink.over = False
-    status = inflate_any(decoder, ctx, src, src_nbytes, &sink)
+    status = stream_any(decoder, ctx, src, src_nbytes, &sink)
     if status == E_LIMIT:
         return E_SIZE
     if status != OK:
@@ -752,7 +796,7 @@ cdef int inflate_exact(
     return OK if sink.used == dst_nbytes else E_SIZE
 
 
-cdef int inflate_grow(
+cdef int stream_grow(
     int decoder, Context* ctx, const char* src, Py_ssize_t src_nbytes,
     char** dst, Py_ssize_t* capacity, Py_ssize_t* dst_nbytes, Py_ssize_t limit_nbytes,
 ) noexcept nogil:
@@ -764,10 +808,8 @@ cdef int inflate_grow(
     owned = capacity[0]
     sink.data = dst[0]
     sink.capacity = min(owned, limit_nbytes)
-    sink.used = 0
     sink.limit = limit_nbytes
-    sink.over = False
-    status = inflate_any(decoder, ctx, src, src_nbytes, &sink)
+    status = stream_any(decoder, ctx, src, src_nbytes, &sink)
     dst[0] = sink.data
     capacity[0] = max(owned, sink.capacity)
     dst_nbytes[0] = sink.used
@@ -793,7 +835,7 @@ cdef int decode_exact(
         return lz4_exact(src, src_nbytes, dst, dst_nbytes, found)
     if decoder == DECODE_CRC32C:
         return crc32c_exact(src, src_nbytes, dst, dst_nbytes, found)
-    return inflate_exact(decoder, ctx, src, src_nbytes, dst, dst_nbytes, found)
+    return stream_exact(decoder, ctx, src, src_nbytes, dst, dst_nbytes, found)
 
 
 cdef int known_nbytes(
@@ -829,7 +871,7 @@ cdef int decode_grow(
     if decoder == DECODE_ZSTD:
         return zstd_grow(ctx, src, src_nbytes, dst, capacity, dst_nbytes, limit_nbytes)
     if decoder == DECODE_GZIP or decoder == DECODE_ZLIB:
-        return inflate_grow(decoder, ctx, src, src_nbytes, dst, capacity, dst_nbytes, limit_nbytes)
+        return stream_grow(decoder, ctx, src, src_nbytes, dst, capacity, dst_nbytes, limit_nbytes)
     # These need all their room at once; what they declare was held against the source's length.
     status = known_nbytes(decoder, src, src_nbytes, &nbytes)
     if status != OK:
@@ -881,12 +923,15 @@ cdef bint load_zstd():
     table.zstd_create = <zstd_create_t>symbol(lib, "ZSTD_createDCtx")
     table.zstd_free = <zstd_free_t>symbol(lib, "ZSTD_freeDCtx")
     table.zstd_decompress = <zstd_decompress_t>symbol(lib, "ZSTD_decompressDCtx")
+    table.zstd_reset = <zstd_reset_t>symbol(lib, "ZSTD_DCtx_reset")
+    table.zstd_stream = <zstd_stream_t>symbol(lib, "ZSTD_decompressStream")
     table.zstd_is_error = <zstd_is_error_t>symbol(lib, "ZSTD_isError")
     table.zstd_error_code = <zstd_error_code_t>symbol(lib, "ZSTD_getErrorCode")
     table.zstd_frame_nbytes = <zstd_frame_nbytes_t>symbol(lib, "ZSTD_findFrameCompressedSize")
     table.zstd_content_nbytes = <zstd_content_nbytes_t>symbol(lib, "ZSTD_getFrameContentSize")
     return (
         table.zstd_create != NULL and table.zstd_free != NULL and table.zstd_decompress != NULL
+        and table.zstd_reset != NULL and table.zstd_stream != NULL
         and table.zstd_is_error != NULL and table.zstd_error_code != NULL
         and table.zstd_frame_nbytes != NULL and table.zstd_content_nbytes != NULL
     )
@@ -1057,8 +1102,8 @@ def decode(str name not None, data, nbytes=None, limit=None):
     nbytes : decoded length that is expected, bytes; any where None
     limit : where nbytes is None, the longest decoded length to accept, bytes; None: no limit
 
-    Raises ValueError where the bytes are corrupt or of another length, MemoryError, and RuntimeError
-    where the decoder is not native.
+    Raises ValueError where the bytes are corrupt or of another length, MemoryError, and
+    RuntimeError where the decoder is not native.
     """
     cdef Context ctx
     context_init(&ctx)
@@ -1071,8 +1116,8 @@ def decode(str name not None, data, nbytes=None, limit=None):
 def decode_each(jobs):
     """Decode many sources in turn, as one worker does: contexts are made once and kept.
 
-    `jobs` holds (name, data, nbytes or None). Returns a list as long: bytes, or where one failed the
-    exception that `decode` would raise for it.
+    `jobs` holds (name, data, nbytes or None). Returns a list as long: bytes, or where one failed
+    the exception that `decode` would raise for it.
     """
     cdef Context ctx
     results = []
