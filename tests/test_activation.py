@@ -221,8 +221,7 @@ class TestEnable:
         before = dict(cyzarr.status().reads)
         array[1], array[2, 3], array.oindex[[1, 2]]
         after = cyzarr.status().reads
-        assert after["direct"] - before.get("direct", 0) == 2
-        assert after["pipeline"] - before.get("pipeline", 0) == 1
+        assert after["direct"] - before.get("direct", 0) == 3
         assert set(cyzarr.status().native) >= {"zstd", "blosc", "lz4", "gzip", "zlib", "crc32c"}
 
 
@@ -379,7 +378,7 @@ def test_pickles_open_without_cyzarr(door, local, tmp_path):
     (tmp_path / "pickle").write_bytes(pickle.dumps(array))
     code = """
         import pickle
-import pickletools
+        import sys
         with open(sys.argv[1], "rb") as file:
             array = pickle.load(file)
         assert array[1, 1] == 11

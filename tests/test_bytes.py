@@ -341,7 +341,8 @@ def test_store_is_asked_for_a_window(door):
     stored, a = frames()
     values, answers = asked(stored, np.s_[3, 10:20, :])
     assert_same_values(values, a[3, 10:20, :])
-    assert sum(n for _, n in answers) == 10 * 64 * 2
+    # Where nothing tells an object's length, one byte is asked for at its end.
+    assert sum(n for _, n in answers) - 10 * 64 * 2 in (0, 1)
 
 
 def test_no_more_than_the_object_where_sizes_cost_one(door):

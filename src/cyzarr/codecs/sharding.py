@@ -5,11 +5,10 @@ Loaded by zarr's entry points: it imports no compiled code until a read asks for
 
 from __future__ import annotations
 
-import copyreg
 from typing import Any
 
 import zarr.codecs
-from zarr.registry import register_codec
+from zarr.registry import _resolve_codec, register_codec
 
 
 class ShardingCodec(zarr.codecs.ShardingCodec):
@@ -56,8 +55,8 @@ class ShardingCodec(zarr.codecs.ShardingCodec):
         return super()._decode_partial_sync(byte_getter, selection, shard_spec)  # type: ignore[misc]
 
     def __reduce__(self) -> Any:
-        # Pickled as zarr's own class, so that it opens where cyzarr is not installed.
-        return copyreg._reconstructor, (zarr.codecs.ShardingCodec, object, None), self.__getstate__()  # type: ignore[attr-defined]
+        # Pickled by name, so that it opens where cyzarr is not installed, as the class that zarr's config names there.
+        return _resolve_codec, (self.to_dict(),), self.__getstate__()
 
 
 ShardingCodec.__module__ = "cyzarr"

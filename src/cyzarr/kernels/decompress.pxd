@@ -61,6 +61,10 @@ cdef int decode_grow(
     char** dst, Py_ssize_t* capacity, Py_ssize_t* dst_nbytes, Py_ssize_t limit_nbytes,
 ) noexcept nogil
 
+# Whether a blosc container's header and block table lie within its bytes: OK, or a code. A decoder of blosc that
+# is given no length, as numcodecs' own, must not be called before.
+cdef int check_blosc(const char* src, Py_ssize_t src_nbytes) noexcept nogil
+
 # CRC32C of p[:n]: native where there is one, else by our own tables. Never fails.
 cdef uint32_t crc32c(const char* p, Py_ssize_t n) noexcept nogil
 

@@ -572,6 +572,12 @@ cdef int blosc_check(const char* src, const BloscHeader* header) noexcept nogil:
     return OK
 
 
+cdef int check_blosc(const char* src, Py_ssize_t src_nbytes) noexcept nogil:
+    cdef BloscHeader header
+    cdef int code = blosc_header(src, src_nbytes, &header)
+    return blosc_check(src, &header) if code == OK else code
+
+
 cdef int blosc_decode(const char* src, const BloscHeader* header, char* dst) noexcept nogil:
     """Decode a container with a good header into the header.nbytes bytes at `dst`."""
     cdef void* probe

@@ -187,9 +187,12 @@ cdef bint store_is_plain(Compiled made):
     return MemoryStore.get is memory_get and getattr(MemoryStore, "get_sync", None) is memory_get_sync
 
 
-cdef bint buffers_are_default():
-    """Whether zarr's config names the host-memory buffers."""
+cdef bint settings_allow():
+    """Whether zarr's config names the host-memory buffers, and objects may be read in part."""
     cdef dict settings = zarr_config.config
+    cdef object ours = settings.get("cyzarr")
+    if ours is not None and not ours.get("partial_storage_reads", True):
+        return False
     return settings.get("buffer") == DEFAULT_BUFFER and settings.get("ndbuffer") == DEFAULT_NDBUFFER
 
 
@@ -211,7 +214,7 @@ cdef Compiled native(object array):
         if made.chosen:
             observe.note_fallback(made.reason)
         return None
-    if not store_is_plain(made) or not buffers_are_default():
+    if not store_is_plain(made) or not settings_allow():
         return None
     return made
 

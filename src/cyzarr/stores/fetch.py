@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import zarr
-from zarr.abc.store import RangeByteRequest, SuffixByteRequest
+from zarr.abc.store import RangeByteRequest, Store, SuffixByteRequest
 from zarr.core.buffer import cpu
 from zarr.storage import LocalStore, MemoryStore, StorePath
 
@@ -43,11 +43,16 @@ def is_plain(store: Any) -> bool:
 
 
 def set_at_hand(read: ChunkRead, getter: Any) -> bool:
-    """Give a read its object where that is a local file or a buffer in memory; False: it must be fetched."""
+    """Give a read its object where that is a local file or a buffer in memory; False: it must be fetched.
+
+    A file is read in part: where the user wants whole objects, it is fetched like any other.
+    """
     if type(getter) is not StorePath or not is_plain(getter.store):
         return False
     store: Any = getter.store
     if type(store) is LocalStore:
+        if not may_read_parts(getter):
+            return False
         path = os.fsencode(store.root / getter.path)
         if b"\0" in path:
             return False
@@ -85,7 +90,7 @@ WHOLE = Request()
 SIZE = Request(size=True)
 
 
-def requests_of(read: ChunkRead, partial: bool, spec: Any) -> Generator[list[Request], list[Any], None]:
+def requests_of(read: ChunkRead, partial: bool, spec: Any, size: str = "ask") -> Generator[list[Request], list[Any], None]:
     """Ask for the bytes that a read needs, and give them to it.
 
     Parameters
@@ -95,6 +100,8 @@ def requests_of(read: ChunkRead, partial: bool, spec: Any) -> Generator[list[Req
         Whether parts of the object may be asked for.
     spec : ArraySpec
         Its config holds the limits up to which neighbouring ranges are asked for as one.
+    size : {"ask", "probe", "dear"}
+        How an object's length can be had: from the store, by asking for the bytes around its end, or only by reading it.
 
     Yields
     ------
@@ -105,7 +112,7 @@ def requests_of(read: ChunkRead, partial: bool, spec: Any) -> Generator[list[Req
     if partial and not read.whole and index is not None and not read.touches_all:
         yield from _shard_requests(read, index, spec)
     elif partial and not read.whole and index is None and read.stored_nbytes is not None:
-        yield from _window_requests(read)
+        yield from _window_requests(read, size)
     else:
         yield from _whole_request(read)
 
@@ -139,19 +146,25 @@ def _shard_requests(
     read.set_parts([(request.start, answer) for request, answer in zip(wanted, answers, strict=True)], index=index)
 
 
-def _window_requests(read: ChunkRead) -> Generator[list[Request], list[Any], None]:
+def _window_requests(read: ChunkRead, size: str) -> Generator[list[Request], list[Any], None]:
     """The block of an uncompressed chunk that is needed, and at the same time the object's length."""
     ((offset, nbytes),) = read.chunk_requests()
-    if nbytes == read.stored_nbytes:
+    stored = read.stored_nbytes
+    check = config.setting("cyzarr.check_remote_size")
+    if nbytes == stored or (check and size == "dear"):
         yield from _whole_request(read)
         return
     request = Request(start=offset, stop=offset + nbytes)
-    check = config.setting("cyzarr.check_remote_size")
-    answers = yield [request, SIZE] if check else [request]
-    if check and answers[1] is not None and answers[1] != read.stored_nbytes:
+    # Of the last byte and one more there is exactly one.
+    measure = SIZE if size == "ask" else Request(start=stored - 1, stop=stored + 1)
+    answers = yield [request, measure] if check else [request]
+    found = answers[1] if check else None
+    if isinstance(found, np.ndarray):
+        found = stored - 1 + found.size
+    if found is not None and found != stored:
         raise CorruptChunkError(
-            f"chunk {read.key!r}: the stored chunk has a wrong length: expected {read.stored_nbytes} bytes,"
-            f" found {answers[1]} (at offset 0, length {answers[1]})"
+            f"chunk {read.key!r}: the stored chunk has a wrong length: expected {stored} bytes,"
+            f" found {found} (at offset 0, length {found})"
         )
     if answers[0] is None:
         read.set_missing()
@@ -197,6 +210,11 @@ def may_read_parts(getter: Any) -> bool:
     return type(getter) is StorePath and bool(config.setting("cyzarr.partial_storage_reads"))
 
 
+def knows_sizes(getter: Any) -> bool:
+    """Whether a store tells an object's length otherwise than by reading it, as zarr's base class does."""
+    return type(getter) is StorePath and type(getter.store).getsize is not Store.getsize
+
+
 class Limit:
     """Asks a getter's own methods, with at most zarr's `async.concurrency` requests under way."""
 
@@ -218,7 +236,7 @@ class Limit:
 
 async def fetch_chunk(read: ChunkRead, getter: Any, spec: Any, limit: Limit, totals: dict[str, int]) -> ChunkRead:
     """Fetch the bytes that a read needs, and give them to it."""
-    talk = requests_of(read, may_read_parts(getter), spec)
+    talk = requests_of(read, may_read_parts(getter), spec, "ask" if knows_sizes(getter) else "dear")
     answers: Any = None
     while True:
         try:
@@ -230,8 +248,8 @@ async def fetch_chunk(read: ChunkRead, getter: Any, spec: Any, limit: Limit, tot
 
 
 def fetch_chunk_sync(read: ChunkRead, getter: Any, spec: Any, totals: dict[str, int]) -> None:
-    """The synchronous twin, for getters with `get_sync`. Nothing tells a length there, so no window is cut."""
-    talk = requests_of(read, may_read_parts(getter) and read.index_request is not None, spec)
+    """The synchronous twin, for getters with `get_sync`; nothing tells a length there."""
+    talk = requests_of(read, may_read_parts(getter), spec, "probe")
     answers: Any = None
     while True:
         try:
