@@ -46,7 +46,8 @@ cdef extern from *:
             for (i = 0; i < n; i++) { memcpy(&unit, src + from[i] * ss, N); memcpy(dst + to[i] * ds, &unit, N); } }
     CYZARR_RUN(cyzarr_copy_, 1, ) CYZARR_RUN(cyzarr_copy_, 2, ) CYZARR_RUN(cyzarr_copy_, 4, )
     CYZARR_RUN(cyzarr_copy_, 8, ) CYZARR_RUN(cyzarr_copy_, 16, )
-    CYZARR_RUN(cyzarr_swap_, 2, unit = __builtin_bswap16(unit)) CYZARR_RUN(cyzarr_swap_, 4, unit = __builtin_bswap32(unit))
+    CYZARR_RUN(cyzarr_swap_, 2, unit = __builtin_bswap16(unit))
+    CYZARR_RUN(cyzarr_swap_, 4, unit = __builtin_bswap32(unit))
     CYZARR_RUN(cyzarr_swap_, 8, unit = __builtin_bswap64(unit))
     CYZARR_GATHER(1) CYZARR_GATHER(2) CYZARR_GATHER(4) CYZARR_GATHER(8) CYZARR_GATHER(16)
     """
@@ -368,7 +369,8 @@ cdef void place_spans(const ItemPlan* plan, int ndim, const Span* spans, const c
         if single == NULL:
             copy_items(plan, n, counts, from_, src_steps, to, dst_steps)
         else:
-            single(spans[last].count, from_, spans[last].index, src_strides[last], to, spans[last].place, dst_strides[last])
+            single(spans[last].count, from_, spans[last].index, src_strides[last],
+                   to, spans[last].place, dst_strides[last])
         if not next_position(indexed, spans, at):
             return
 

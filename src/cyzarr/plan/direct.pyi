@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import disjoint_base
@@ -15,7 +14,17 @@ class Compiled:
     def reason(self) -> str | None: ...
     def __reduce__(self) -> tuple[type[dict[Any, Any]], tuple[()]]: ...
 
-# These two take the place of zarr.Array's own methods, with their signatures.
+# These take the place of zarr.Array's own methods, with their signatures.
+def get_orthogonal_selection(
+    self: Any, selection: Any, *, out: Any = None, fields: Any = None, prototype: Any = None
+) -> Any: ...
+def get_coordinate_selection(
+    self: Any, selection: Any, *, out: Any = None, fields: Any = None, prototype: Any = None
+) -> Any: ...
+def get_mask_selection(self: Any, mask: Any, *, out: Any = None, fields: Any = None, prototype: Any = None) -> Any: ...
+def get_block_selection(
+    self: Any, selection: Any, *, out: Any = None, fields: Any = None, prototype: Any = None
+) -> Any: ...
 def getitem(self: Any, selection: Any) -> Any: ...
 def get_basic_selection(
     self: Any, selection: Any = ..., *, out: Any = None, prototype: Any = None, fields: Any = None

@@ -428,7 +428,8 @@ cdef object read_entries(Compiled made, tuple entries, bint points):
     cdef Span spans[MAX_NDIM]
     cdef Key key
     cdef cnp.ndarray index
-    cdef cnp.ndarray place = np.arange(max([len(e) for e in entries if type(e) is np.ndarray], default=0), dtype=np.intp)
+    cdef cnp.ndarray place = np.arange(
+        max([len(e) for e in entries if type(e) is np.ndarray], default=0), dtype=np.intp)
     cdef int axis
     memset(spans, 0, made.ndim * sizeof(Span))
     key.ndim = 0

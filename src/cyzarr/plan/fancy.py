@@ -1,7 +1,7 @@
 """zarr's selections with index arrays, masks and blocks, as entries that the direct road takes.
 
-Each function gives (entries, shape of the result or None), an entry per axis: an int, a range, or an intp array of positions
-within the axis. None where zarr's own code has to say what the selection is: errors are its own.
+Each function gives (entries, shape of the result or None), an entry per axis: an int, a range, or an intp array of
+positions within the axis. None where zarr's own code has to say what the selection is: errors are its own.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _within(given: np.ndarray[Any, Any], extent: int) -> np.ndarray[Any, Any] | 
     """A private intp copy with negatives counted from the end; None where one lies outside."""
     if given.dtype.kind == "u" and given.max() >= extent:
         return None
-    positions = np.array(given, dtype=np.intp, order="C")
+    positions: np.ndarray[Any, Any] = np.array(given, dtype=np.intp, order="C")
     least, most = positions.min(), positions.max()
     if least < -extent or most >= extent:
         return None

@@ -47,9 +47,7 @@ def kind_of(codec: Any) -> str | None:
     return kind
 
 
-def compile_chain(
-    codecs: Any, shape: tuple[int, ...], data_type: Any, fill_value: Any, order: str = "C"
-) -> Program:
+def compile_chain(codecs: Any, shape: tuple[int, ...], data_type: Any, fill_value: Any, order: str = "C") -> Program:
     """The program of a codec chain that is handed chunks of `shape` items of a zarr data type.
 
     `order` is the order in which zarr format 2 stores a chunk's items; format 3 has transposes for that.
