@@ -14,7 +14,13 @@ from support.doors import doors
 
 TESTS = Path(__file__).parent.parent
 
-WITHOUT_CYZARR = "import sys; sys.modules['cyzarr'] = None\n"
+# As where it is not installed: neither a module nor entry points.
+WITHOUT_CYZARR = """
+import importlib.metadata, sys
+sys.modules["cyzarr"] = None
+installed = importlib.metadata.distributions
+importlib.metadata.distributions = lambda **k: (d for d in installed(**k) if d.metadata["Name"] != "cyzarr")
+"""
 
 
 def run_python(code, *arguments, timeout=60, env=None):

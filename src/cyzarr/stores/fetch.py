@@ -155,22 +155,25 @@ def _window_requests(read: ChunkRead, size: str) -> Generator[list[Request], lis
         yield from _whole_request(read)
         return
     request = Request(start=offset, stop=offset + nbytes)
-    # Of the last byte and one more there is exactly one.
-    measure = SIZE if size == "ask" else Request(start=stored - 1, stop=stored + 1)
-    answers = yield [request, measure] if check else [request]
-    found = answers[1] if check else None
-    if isinstance(found, np.ndarray):
-        found = stored - 1 + found.size
+    found = None
+    if check and size == "ask":
+        part, found = yield [request, SIZE]
+    else:
+        (part,) = yield [request]
+    if check and size == "probe" and part is not None:
+        # Of the last byte and one more there is exactly one.
+        (end,) = yield [Request(start=stored - 1, stop=stored + 1)]
+        found = None if end is None else stored - 1 + end.size
     if found is not None and found != stored:
         raise CorruptChunkError(
             f"chunk {read.key!r}: the stored chunk has a wrong length: expected {stored} bytes,"
             f" found {found} (at offset 0, length {found})"
         )
-    if answers[0] is None:
+    if part is None:
         read.set_missing()
         return
-    check_length(read.key, request, answers[0])
-    read.set_parts([(offset, answers[0])], size=read.stored_nbytes)
+    check_length(read.key, request, part)
+    read.set_parts([(offset, part)], size=stored)
 
 
 def merge(ranges: Iterable[tuple[int, int]], max_gap: int, max_nbytes: int) -> list[tuple[int, int]]:
