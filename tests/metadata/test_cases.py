@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cyzarr.metadata import MetadataValidationError, read_array_metadata, validate_array_metadata
-from metadata.documents import CRC32C, INDEX, LE, base, cast, codec, rectilinear, regular, shard, transpose
+from metadata.documents import CRC32C, LE, base, cast, codec, rectilinear, regular, shard, transpose
 from metadata.views import named_stages, problems, written_stages
 
 CASES = json.loads(Path(__file__).with_name("cases.json").read_text())
@@ -20,9 +20,7 @@ VALUE, MISSING, UNKNOWN = "invalid_value", "missing_key", "unknown_key"
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_case(case):
     reading = read_array_metadata(case["document"], strict_hooks=True)
-    assert problems(reading.problems) == {
-        (tuple(problem["loc"]), problem["kind"]): 1 for problem in case["problems"]
-    }
+    assert problems(reading.problems) == {(tuple(problem["loc"]), problem["kind"]): 1 for problem in case["problems"]}
     assert reading.valid == case["valid"] == (reading.metadata is not None)
     assert named_stages(reading) == written_stages(case)
     assert read_array_metadata(json.dumps(case["document"]).encode()).problems == reading.problems
@@ -121,6 +119,15 @@ EXAMPLES = {
     "all wrong": (
         base([codec("gzip", level=1), CRC32C, T10, LE, LE]),
         {("codecs", 2): VALUE, ("codecs", 3): VALUE, ("codecs", 4): VALUE},
+    ),
+    "unknown may encode": (base([codec("acme.x")]), {}),
+    "refused may not": (
+        base([codec("gzip", level=12)]),
+        {("codecs",): VALUE, (*C, "level"): VALUE},
+    ),
+    "refused in the wrong place": (
+        base([codec("gzip", level=12), LE]),
+        {("codecs", 1): VALUE, (*C, "level"): VALUE},
     ),
     "rectilinear": (base([shard([4, 4])], grid=rectilinear([8, 4, 4], [8, 8])), {}),
     "rectilinear, one undivided": (

@@ -17,6 +17,8 @@ def shown(value: Any, limit: int = LIMIT) -> str:
     The cost depends on ``limit`` and not on the size of the value. What is no JSON is named by
     its type.
     """
+    if limit <= 0:
+        return _MORE
     if isinstance(value, str):
         return _text(value, limit)
     if value is None or isinstance(value, (bool, int, float)):
@@ -47,10 +49,10 @@ def _container(brackets: str, items: Any, limit: int) -> str:
     parts: list[str] = []
     left = limit
     for lead, item in items:
-        if left <= 0:
-            parts.append(_MORE)
-            break
-        part = lead + shown(item, max(left, 0))
+        # Two for the brackets, so that depth is bounded, too.
+        part = lead + shown(item, left - 2) if left > 2 else _MORE
         parts.append(part)
         left -= len(part) + 2
+        if part == _MORE:
+            break
     return brackets[0] + ", ".join(parts) + brackets[1]
