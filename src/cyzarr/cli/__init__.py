@@ -1,4 +1,4 @@
-"""The command line: ``cyzarr demo [PATH]``.
+"""The command line: ``cyzarr demo [PATH]`` and ``cyzarr validate PATH``.
 
 Importing this module loads neither zarr nor anything compiled, so that ``--help`` and
 ``--version`` answer at once and work where the kernels can't be loaded.
@@ -14,6 +14,7 @@ examples:
   cyzarr demo                    try cyzarr on a volume of its own making
   cyzarr demo scans/brain.zarr   the same reads on an array of yours
   cyzarr demo --help             what is read, and how to read the table
+  cyzarr validate scans.zarr     judge the metadata of all arrays below a folder
 """
 
 DEMO_DESCRIPTION = """\
@@ -40,6 +41,25 @@ exit status: 0 all results equal; 1 a result differs, a read failed, or cyzarr c
 switched on; 2 the command was wrong or PATH is not an array.
 """
 
+VALIDATE_DESCRIPTION = """\
+Judge the metadata of an array, or of every array below a group: each codec by the chunk that
+it is handed, inside shards, too. All problems are listed, each with its place in the document.
+
+PATH is a folder, a zarr.json, a URL (read through fsspec, where that is installed), or - for a
+document on standard input. Nothing is ever changed, and no chunk is read.
+"""
+
+VALIDATE_EPILOG = """\
+the output, a line for each array:
+  ok    valid
+  BAD   not valid; the problems follow, as PLACE: MESSAGE [KIND]
+  skip  not judged (Zarr format 2)
+  note  what keeps a decoder from trusting the document though it may be valid, such as a codec
+        that nobody here knows
+
+exit status: 0 no problems; 1 problems; 2 the command was wrong, or there was nothing to judge.
+"""
+
 
 def version() -> str:
     """The installed version; ``unknown`` when run from a folder that isn't installed."""
@@ -64,6 +84,12 @@ def run_demo(options: argparse.Namespace) -> int:
     from cyzarr.cli.demo import run
 
     return run(options.path, edge=options.edge, seconds=options.seconds)
+
+
+def run_validate(options: argparse.Namespace) -> int:
+    from cyzarr.cli.validate import run
+
+    return run(options.path, as_json=options.json)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -94,7 +120,21 @@ def parser() -> argparse.ArgumentParser:
         help="how long to go on timing each read (default %(default)s)",
     )
     demo.set_defaults(run=run_demo)
+    add_validate(commands)
     return top
+
+
+def add_validate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    validate = commands.add_parser(
+        "validate",
+        help="judge the metadata of arrays, and list all problems with their places",
+        description=VALIDATE_DESCRIPTION,
+        epilog=VALIDATE_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    validate.add_argument("path", metavar="PATH", help="a folder, a zarr.json, a URL, or -")
+    validate.add_argument("--json", action="store_true", help="print JSON instead of text")
+    validate.set_defaults(run=run_validate)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

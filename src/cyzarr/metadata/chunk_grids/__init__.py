@@ -1,0 +1,1 @@
+"""The chunk grids: which shapes they fit, and which lengths their chunks have."""

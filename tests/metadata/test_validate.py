@@ -1,0 +1,178 @@
+"""``cyzarr validate``: walks, marks, statuses; it changes nothing."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import sys
+import types
+
+import pytest
+
+from cyzarr import cli
+from metadata.documents import LE, base, shard
+
+GROUP = {"zarr_format": 3, "node_type": "group"}
+BAD = base([shard([3, 4], index=["bytes"])])
+
+
+def put(folder, document):
+    folder.mkdir(parents=True, exist_ok=True)
+    text = document if isinstance(document, str) else json.dumps(document)
+    (folder / "zarr.json").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def group(tmp_path):
+    root = put(tmp_path / "root", GROUP)
+    put(root / "a", base([LE]))
+    put(root / "a" / "c", "chunks lie here, not documents")
+    put(root / "b", GROUP)
+    put(root / "b" / "bad", BAD)
+    put(root / "torn", "{")
+    (root / "loose" / "deep").mkdir(parents=True)
+    put(root / "loose" / "deep" / "x", base(["acme.x", LE]))
+    (root / "old").mkdir()
+    (root / "old" / ".zarray").write_text("{}")
+    return root
+
+
+def tree(folder):
+    return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*")}
+
+
+def test_walks_a_group(group, capsys):
+    before = tree(group)
+    assert cli.main(["validate", str(group)]) == 1
+    out = capsys.readouterr().out.splitlines()
+    marks = [line.split()[:2] for line in out if not line.startswith(" ")]
+    assert marks[:-1] == [
+        ["ok", f"{group}/a"],
+        ["BAD", f"{group}/b/bad"],
+        ["ok", f"{group}/loose/deep/x"],
+        ["skip", f"{group}/old"],
+        ["BAD", f"{group}/torn"],
+    ]
+    assert any(line.startswith("        codecs.0.configuration.chunk_shape.0: ") for line in out)
+    assert any("note: codecs.0" in line for line in out)
+    assert out[-1] == "4 arrays judged, 2 with problems (3 in all); 1 not judged"
+    assert tree(group) == before
+
+
+def test_json(group, capsys):
+    assert cli.main(["validate", "--json", str(group)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["valid"] is False
+    arrays = {entry["path"].removeprefix(f"{group}/"): entry for entry in found["arrays"]}
+    assert {path: entry["valid"] for path, entry in arrays.items()} == {
+        "a": True, "b/bad": False, "loose/deep/x": True, "old": None, "torn": False
+    }  # fmt: skip
+    assert [(problem["loc"], problem["kind"]) for problem in arrays["b/bad"]["problems"]] == [
+        (["codecs", 0, "configuration", "chunk_shape", 0], "invalid_value"),
+        (["codecs", 0, "configuration", "index_codecs", 0, "configuration", "endian"], "missing_key"),
+    ]
+    assert [note["kind"] for note in arrays["loose/deep/x"]["notes"]] == ["unclaimed_field"]
+
+
+def test_one_array(group, capsys):
+    assert cli.main(["validate", str(group / "a")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 array judged, 0 with problems"
+    assert cli.main(["validate", str(group / "b" / "bad" / "zarr.json")]) == 1
+
+
+@pytest.mark.parametrize(("document", "status"), [(base([LE]), 0), (BAD, 1), ([], 1), (GROUP, 0)])
+def test_standard_input(document, status, capsys, monkeypatch):
+    stdin = types.SimpleNamespace(buffer=io.BytesIO(json.dumps(document).encode()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert cli.main(["validate", "-"]) == status
+    assert capsys.readouterr().err == ""
+
+
+def test_nothing_to_judge(tmp_path, capsys):
+    assert cli.main(["validate", str(tmp_path / "absent")]) == 2
+    assert cli.main(["validate", str(tmp_path)]) == 2
+    err = capsys.readouterr().err.splitlines()
+    assert len(err) == 2
+    assert all(line.startswith("cyzarr validate: no ") for line in err)
+
+
+def test_url_without_fsspec(capsys, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "fsspec"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    assert cli.main(["validate", "memory://x"]) == 2
+    assert "fsspec must be installed" in capsys.readouterr().err
+
+
+class FakeSystem:
+    """As much of an fsspec file system as is used: files by their full names."""
+
+    def __init__(self, files):
+        self.files = files
+
+    def cat_file(self, path):
+        if path not in self.files:
+            raise FileNotFoundError(path)
+        return self.files[path]
+
+    def ls(self, path, detail):
+        assert detail
+        lead = path + "/"
+        below = {name.removeprefix(lead).split("/")[0] for name in self.files if name.startswith(lead)}
+        kinds = ((lead + name, "file" if lead + name in self.files else "directory") for name in below)
+        return [{"name": name, "type": kind} for name, kind in kinds]
+
+
+@pytest.fixture
+def remote(monkeypatch):
+    """fsspec where it isn't installed; the files are those of ``fake://bucket``."""
+    files = {
+        "bucket/zarr.json": json.dumps(GROUP).encode(),
+        "bucket/a/zarr.json": json.dumps(base([LE])).encode(),
+        "bucket/a/c/0/0": b"",
+        "bucket/b/zarr.json": json.dumps(BAD).encode(),
+    }
+    core = types.ModuleType("fsspec.core")
+    core.url_to_fs = lambda url: (FakeSystem(files), url.partition("://")[2])
+    monkeypatch.setitem(sys.modules, "fsspec", types.ModuleType("fsspec"))
+    monkeypatch.setitem(sys.modules, "fsspec.core", core)
+
+
+def test_url(remote, capsys):
+    assert cli.main(["validate", "fake://bucket"]) == 1
+    assert cli.main(["validate", "fake://bucket/a"]) == 0
+    assert cli.main(["validate", "fake://bucket/a/zarr.json"]) == 0
+    assert cli.main(["validate", "fake://nowhere"]) == 2
+    captured = capsys.readouterr()
+    assert "BAD   bucket/b" in captured.out
+    assert captured.err == "cyzarr validate: no zarr.json at or below fake://nowhere\n"
+
+
+def test_real_fsspec(tmp_path, capsys):
+    pytest.importorskip("fsspec")
+    put(tmp_path / "group", GROUP)
+    put(tmp_path / "group" / "bad", BAD)
+    assert cli.main(["validate", f"file://{tmp_path}/group"]) == 1
+    assert cli.main(["validate", "nosuch://x"]) == 2
+    assert "cannot open nosuch://x" in capsys.readouterr().err
+
+
+def test_needs_neither_zarr_nor_kernels(group, monkeypatch, capsys):
+    """It works where zarr refuses the document, or can't be loaded."""
+    real = builtins.__import__
+
+    def guarded(name, *rest):
+        assert name.split(".")[0] != "zarr", name
+        assert not name.startswith("cyzarr.kernels"), name
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", guarded)
+    assert cli.main(["validate", str(group / "a")]) == 0
+
+
+def test_help(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["validate", "--help"])
+    assert "exit status" in capsys.readouterr().out
