@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import zarr.core.array
 import zarr.core.codec_pipeline
+from zarr.codecs import ShardingCodec
 from zarr.core.buffer import cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
@@ -38,6 +39,7 @@ SIGNATURES: dict[str, tuple[Any, str, list[str]]] = {
             "get_block_selection": "selection",
         }.items()
     },
+    "ShardingCodec.validate": (ShardingCodec, "validate", ["self", "shape", "dtype", "chunk_grid"]),
     "BatchedCodecPipeline.read": (Batched, "read", ["self", "batch_info", "out", "drop_axes"]),
 }
 
@@ -66,6 +68,14 @@ def stored_dtype(endian: Any, data_type: Any) -> np.dtype[Any]:
     if STRUCT is not None and isinstance(data_type, STRUCT) and order is not None:
         return native.newbyteorder(order)
     return native
+
+
+def plain_name(data_type: Any) -> str | None:
+    """The name of one of the specification's data types; None for another, of whose spelling zarr would warn."""
+    name = getattr(data_type, "_zarr_v3_name", None)
+    plain = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+    floats = ("float16", "float32", "float64", "complex64", "complex128")
+    return name if name in plain + floats else None
 
 
 def fill_bytes(fill_value: Any, data_type: Any, dtype: np.dtype[Any]) -> bytes:

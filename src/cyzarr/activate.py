@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _lock = threading.RLock()
 _on = False
@@ -71,12 +71,30 @@ def _warn(message: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-def _wanted() -> dict[tuple[type, str], Any] | None:
+@dataclass(frozen=True)
+class Patch:
+    """One function of zarr's that ours takes the place of, and whom to tell what was there before."""
+
+    owner: type
+    name: str
+    ours: Any
+    tell: Callable[[str, Any], None]
+
+    @property
+    def key(self) -> tuple[type, str]:
+        return self.owner, self.name
+
+    @property
+    def current(self) -> Any:
+        return self.owner.__dict__[self.name]
+
+
+def _wanted() -> list[Patch] | None:
     """What to patch with what; None (and a warning) where it can't be done."""
     try:
         import zarr.core.array
 
-        from cyzarr import _zarr
+        from cyzarr import _zarr, rules
         from cyzarr.codecs import pipeline
         from cyzarr.plan import direct
     except ImportError as error:
@@ -90,16 +108,16 @@ def _wanted() -> dict[tuple[type, str], Any] | None:
             f"Other than known: {', '.join(unknown)}"
         )
         return None
-    array = zarr.core.array.Array
-    return {
-        (array, "__getitem__"): direct.getitem,
-        (array, "get_basic_selection"): direct.get_basic_selection,
-        (array, "get_orthogonal_selection"): direct.get_orthogonal_selection,
-        (array, "get_coordinate_selection"): direct.get_coordinate_selection,
-        (array, "get_mask_selection"): direct.get_mask_selection,
-        (array, "get_block_selection"): direct.get_block_selection,
-        (_zarr.Batched, "read"): pipeline.batched_read,
-    }
+    reads = ["__getitem__", "get_basic_selection", "get_orthogonal_selection", "get_coordinate_selection"]
+    reads += ["get_mask_selection", "get_block_selection"]
+    functions = {name: getattr(direct, "getitem" if name == "__getitem__" else name) for name in reads}
+    return [
+        *(Patch(zarr.core.array.Array, name, ours, direct.set_zarr_function) for name, ours in functions.items()),
+        Patch(_zarr.Batched, "read", pipeline.batched_read, lambda _, read: pipeline.set_zarr_read(read)),
+        Patch(rules.ShardingCodec, "validate", rules.sharding_validate, rules.set_original),
+        Patch(rules.ArrayV3Metadata, "__init__", rules.metadata_init, rules.set_original),
+        Patch(rules.ArrayV3Metadata, "from_dict", rules.FROM_DICT, rules.set_original),
+    ]
 
 
 def enable() -> bool:
@@ -120,31 +138,25 @@ def enable() -> bool:
         from cyzarr import observe
         from cyzarr.plan import direct
 
-        for key, ours in wanted.items():
-            _patch(key, ours)
+        for patch in wanted:
+            _place(patch)
         _baseline = observe.counts()
         direct.set_active(True)
         _on = True
         return True
 
 
-def _patch(key: tuple[type, str], ours: Any) -> None:
+def _place(patch: Patch) -> None:
     """Put ours in place of what is there, which it then calls for what it doesn't take."""
-    from cyzarr.codecs import pipeline
-    from cyzarr.plan import direct
-
-    owner, name = key
-    current = owner.__dict__[name]
-    if current is ours or current is _foreign.get(key):
+    current = patch.current
+    if current is patch.ours or current is _foreign.get(patch.key):
         # Ours is there still, or under another library's patch of it.
         return
-    _originals[key] = current
-    ours.__doc__ = current.__doc__
-    if name == "read":
-        pipeline.set_zarr_read(current)
-    else:
-        direct.set_zarr_function(name, current)
-    setattr(owner, name, ours)
+    _originals[patch.key] = current
+    patch.tell(patch.name, current)
+    if not isinstance(current, classmethod):
+        patch.ours.__doc__ = current.__doc__
+    setattr(patch.owner, patch.name, patch.ours)
 
 
 def disable() -> None:
@@ -160,13 +172,13 @@ def disable() -> None:
 
         direct.set_active(False)
         _on = False
-        for (owner, name), ours in (_wanted() or {}).items():
-            current = owner.__dict__[name]
-            if current is ours:
-                setattr(owner, name, _originals[owner, name])
-                _foreign.pop((owner, name), None)
+        for patch in _wanted() or []:
+            current = patch.current
+            if current is patch.ours:
+                setattr(patch.owner, patch.name, _originals[patch.key])
+                _foreign.pop(patch.key, None)
             else:
-                _foreign[owner, name] = current
+                _foreign[patch.key] = current
 
 
 @contextmanager

@@ -35,11 +35,16 @@ from cyzarr.metadata.definitions import (
     DataTypeDefinition,
     StorageTransformerDefinition,
 )
-from cyzarr.metadata.document import read_array_metadata, read_codec_metadata, validate_array_metadata
+from cyzarr.metadata.document import (
+    read_array_metadata,
+    read_codec_metadata,
+    read_pipeline_metadata,
+    validate_array_metadata,
+)
 from cyzarr.metadata.fields import Field
 from cyzarr.metadata.pipeline import Stage
 from cyzarr.metadata.problems import DECODER_KINDS, PROBLEM_KINDS, MetadataValidationError, ValidationProblem
-from cyzarr.metadata.reading import CodecReading, Reading
+from cyzarr.metadata.reading import CodecReading, PipelineReading, Reading
 
 __all__ = [
     "DECODER_KINDS",
@@ -53,6 +58,7 @@ __all__ = [
     "DataTypeDefinition",
     "Field",
     "MetadataValidationError",
+    "PipelineReading",
     "Reading",
     "Stage",
     "StorageTransformerDefinition",
@@ -60,6 +66,7 @@ __all__ = [
     "default_context",
     "read_array_metadata",
     "read_codec_metadata",
+    "read_pipeline_metadata",
     "register",
     "validate_array_metadata",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +15,7 @@ from cyzarr.metadata.jsonvalues import is_array, is_object, json_value
 from cyzarr.metadata.pipeline import read_pipeline, read_stage
 from cyzarr.metadata.problems import ValidationProblem
 from cyzarr.metadata.reader import Reader
-from cyzarr.metadata.reading import CodecReading, Reading
+from cyzarr.metadata.reading import CodecReading, PipelineReading, Reading
 from cyzarr.metadata.text import shown
 
 REQUIRED = (
@@ -76,6 +76,30 @@ def read_codec_metadata(
     read = reader.field(codec, "codec", ())
     stage, _ = read_stage(read, incoming, (), reader)
     return CodecReading(tuple(reader.problems), stage, tuple(reader.doubts))
+
+
+def read_pipeline_metadata(
+    codecs: Sequence[Any],
+    *,
+    shape: Sequence[int],
+    data_type: Any = None,
+    context: Context | None = None,
+    strict_hooks: bool = False,
+) -> PipelineReading:
+    """Read and judge a list of codecs outside a document.
+
+    Parameters
+    ----------
+    shape
+        Of the chunks that the first codec is handed.
+    data_type
+        Of these chunks, as a document writes it; None if nothing is known of it.
+    """
+    reader = Reader(context or default_context(), strict_hooks)
+    read = [reader.field(codec, "codec", (index,)) for index, codec in enumerate(codecs)]
+    items = None if data_type is None else reader.field(data_type, "data_type", ("data_type",))
+    stages = read_pipeline(read, Chunk(tuple(frozenset({length}) for length in shape), items), (), reader)
+    return PipelineReading(tuple(reader.problems), stages, tuple(reader.doubts))
 
 
 class _Document:

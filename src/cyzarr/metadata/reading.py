@@ -106,3 +106,12 @@ class CodecReading:
     problems: tuple[ValidationProblem, ...]
     stage: Stage
     doubts: tuple[ValidationProblem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineReading:
+    """A list of codecs that was read alone: their problems, their stages, and a decoder's doubts."""
+
+    problems: tuple[ValidationProblem, ...]
+    stages: tuple[Stage, ...]
+    doubts: tuple[ValidationProblem, ...] = ()

@@ -11,6 +11,7 @@ from zarr.codecs._v2 import V2Codec
 
 from cyzarr import _zarr
 from cyzarr.kernels.program import Program
+from cyzarr.metadata import Stage, read_pipeline_metadata
 
 
 class NotNativeError(Exception):
@@ -63,30 +64,43 @@ def compile_chain(codecs: Any, shape: tuple[int, ...], data_type: Any, fill_valu
     if len(codecs) == 1 and type(codecs[0]) is V2Codec:
         chain = describe_v2(codecs[0], tuple(shape), dtype, order)
     else:
-        chain = describe(tuple(codecs), tuple(shape), data_type)
+        chain = describe(tuple(codecs), read_stages(codecs, shape, data_type), tuple(shape), data_type)
     try:
         return Program(chain, dtype, _zarr.fill_bytes(fill_value, data_type, dtype))
     except (ValueError, TypeError) as error:
         raise NotNativeError(str(error)) from error
 
 
-def describe(codecs: tuple[Any, ...], shape: tuple[int, ...], data_type: Any) -> dict[str, Any]:
-    """The kernel's description of a chain."""
-    order, rest = transposes(codecs, len(shape))
-    if not rest:
+def read_stages(codecs: Any, shape: tuple[int, ...], data_type: Any) -> tuple[Stage, ...]:
+    """The chain as stages, each with what it is handed; NotNativeError where anything is wrong or unknown with it."""
+    documents = [codec.to_dict() for codec in codecs]
+    reading = read_pipeline_metadata(documents, shape=shape, data_type=_zarr.plain_name(data_type))
+    for problem in (*reading.problems, *reading.doubts):
+        raise NotNativeError(str(problem))
+    return reading.stages
+
+
+def describe(
+    codecs: tuple[Any, ...], stages: tuple[Stage, ...], shape: tuple[int, ...], data_type: Any
+) -> dict[str, Any]:
+    """The kernel's description of a chain.
+
+    What it says of a chunk is what the stages were handed; the codecs tell whether they are zarr's own, as the kernels
+    know them.
+    """
+    order, at = transposes(codecs, stages, len(shape))
+    if at == len(codecs):
         raise NotNativeError("no array-to-bytes codec")
-    encoded = tuple(shape[i] for i in order)
-    chain: dict[str, Any] = {"shape": shape, "order": order, "filters": filters(rest[1:])}
-    codec = rest[0]
+    codec, stage = codecs[at], stages[at]
+    chain: dict[str, Any] = {"shape": shape, "order": order, "filters": filters(codecs[at + 1 :])}
     if kind_of(codec) == "bytes":
         chain["bytes"] = {"dtype": _zarr.stored_dtype(codec.endian, data_type)}
     elif kind_of(codec) == "shard":
-        if len(codec.chunk_shape) != len(encoded):
-            raise NotNativeError("a shard whose inner chunks have another rank")
+        inner = tuple(stage.codec.configuration["chunk_shape"])
         chain["shard"] = {
-            "chunk_shape": tuple(codec.chunk_shape),
-            "chain": describe(tuple(codec.codecs), tuple(codec.chunk_shape), data_type),
-            "index": describe_index(codec, len(encoded)),
+            "chunk_shape": inner,
+            "chain": describe(tuple(codec.codecs), stage.inner["codecs"], inner, data_type),
+            "index": describe_index(codec, stage),
         }
     else:
         raise NotNativeError(f"codec {type(codec).__name__}")
@@ -106,19 +120,17 @@ def describe_v2(codec: V2Codec, shape: tuple[int, ...], dtype: Any, order: str) 
     }
 
 
-def transposes(codecs: tuple[Any, ...], ndim: int) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """The leading transposes, composed, and the codecs after them.
+def transposes(codecs: tuple[Any, ...], stages: tuple[Stage, ...], ndim: int) -> tuple[tuple[int, ...], int]:
+    """The leading transposes, composed, and how many they are.
 
     Axis i of what a transpose hands on is axis order[i] of what it is handed.
     """
     order = tuple(range(ndim))
-    for at, codec in enumerate(codecs):
+    for at, (codec, stage) in enumerate(zip(codecs, stages, strict=True)):
         if type(codec) is not TransposeCodec:
-            return order, codecs[at:]
-        if len(codec.order) != ndim:
-            raise NotNativeError("a transpose of another rank")
-        order = tuple(order[i] for i in codec.order)
-    return order, ()
+            return order, at
+        order = tuple(order[i] for i in stage.codec.configuration["order"])
+    return order, len(codecs)
 
 
 def filters(codecs: tuple[Any, ...]) -> list[dict[str, Any]]:
@@ -132,20 +144,19 @@ def filters(codecs: tuple[Any, ...]) -> list[dict[str, Any]]:
     return found
 
 
-def describe_index(codec: Any, ndim: int) -> dict[str, Any]:
-    """The kernel's description of a shard's index."""
-    order, rest = transposes(tuple(codec.index_codecs), ndim + 1)
+def describe_index(codec: Any, stage: Stage) -> dict[str, Any]:
+    """The kernel's description of a shard's index, from the stages that it is handed to."""
+    codecs, stages = tuple(codec.index_codecs), stage.inner["index_codecs"]
+    rank = len(stage.codec.configuration["chunk_shape"]) + 1
+    order, at = transposes(codecs, stages, rank)
+    rest = codecs[at:]
     if not rest or kind_of(rest[0]) != "bytes" or any(type(one) is not Crc32cCodec for one in rest[1:]):
-        raise NotNativeError("index codecs " + ", ".join(type(one).__name__ for one in codec.index_codecs))
-    endian = getattr(rest[0].endian, "value", rest[0].endian)
-    if endian is None:
-        raise NotNativeError("an index without a byte order")
-    location = getattr(codec.index_location, "value", codec.index_location)
+        raise NotNativeError("index codecs " + ", ".join(type(one).__name__ for one in codecs))
     return {
-        "order": None if order == tuple(range(ndim + 1)) else order,
-        "byteorder": endian,
+        "order": None if order == tuple(range(rank)) else order,
+        "byteorder": stages[at].codec.configuration["endian"],
         "checksums": len(rest) - 1,
-        "location": location,
+        "location": stage.codec.configuration.get("index_location", "end"),
     }
 
 
@@ -163,6 +174,29 @@ def key_style(metadata: Any) -> tuple[bool, str]:
     raise NotNativeError(f"chunk key encoding {type(encoding).__name__}")
 
 
+# Programs by (codecs, shape, ...): arrays of one layout are many, and judging a chain takes longer than reading a chunk.
+_programs: dict[Any, Program] = {}
+MAX_PROGRAMS = 256
+
+
+def compile_cached(
+    codecs: tuple[Any, ...], shape: tuple[int, ...], data_type: Any, fill_value: Any, order: str
+) -> Program:
+    """compile_chain, remembering what it gave."""
+    key = (codecs, shape, data_type, _zarr.fill_key(fill_value), order)
+    try:
+        found = _programs.get(key)
+    except TypeError:
+        # Some codecs hold what can't be hashed.
+        return compile_chain(codecs, shape, data_type, fill_value, order)
+    if found is None:
+        found = compile_chain(codecs, shape, data_type, fill_value, order)
+        if len(_programs) >= MAX_PROGRAMS:
+            _programs.clear()
+        _programs[key] = found
+    return found
+
+
 def compile_array(async_array: Any) -> Program:
     """The program of an array on a regular grid."""
     metadata = async_array.metadata
@@ -172,4 +206,4 @@ def compile_array(async_array: Any) -> Program:
     if any(n < 1 for n in shape):
         raise NotNativeError("a chunk of no items")
     codecs = tuple(async_array.codec_pipeline)
-    return compile_chain(codecs, shape, metadata.dtype, metadata.fill_value, getattr(metadata, "order", "C"))
+    return compile_cached(codecs, shape, metadata.dtype, metadata.fill_value, getattr(metadata, "order", "C"))

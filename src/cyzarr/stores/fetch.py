@@ -90,7 +90,9 @@ WHOLE = Request()
 SIZE = Request(size=True)
 
 
-def requests_of(read: ChunkRead, partial: bool, spec: Any, size: str = "ask") -> Generator[list[Request], list[Any], None]:
+def requests_of(
+    read: ChunkRead, partial: bool, spec: Any, size: str = "ask"
+) -> Generator[list[Request], list[Any], None]:
     """Ask for the bytes that a read needs, and give them to it.
 
     Parameters
