@@ -92,7 +92,9 @@ class Patch:
 def _wanted() -> list[Patch] | None:
     """What to patch with what; None (and a warning) where it can't be done."""
     try:
-        import zarr.core.array
+        from zarr.codecs import ShardingCodec
+        from zarr.core.array import Array
+        from zarr.core.metadata.v3 import ArrayV3Metadata
 
         from cyzarr import _zarr, rules
         from cyzarr.codecs import pipeline
@@ -112,11 +114,11 @@ def _wanted() -> list[Patch] | None:
     reads += ["get_mask_selection", "get_block_selection"]
     functions = {name: getattr(direct, "getitem" if name == "__getitem__" else name) for name in reads}
     return [
-        *(Patch(zarr.core.array.Array, name, ours, direct.set_zarr_function) for name, ours in functions.items()),
+        *(Patch(Array, name, ours, direct.set_zarr_function) for name, ours in functions.items()),
         Patch(_zarr.Batched, "read", pipeline.batched_read, lambda _, read: pipeline.set_zarr_read(read)),
-        Patch(rules.ShardingCodec, "validate", rules.sharding_validate, rules.set_original),
-        Patch(rules.ArrayV3Metadata, "__init__", rules.metadata_init, rules.set_original),
-        Patch(rules.ArrayV3Metadata, "from_dict", rules.FROM_DICT, rules.set_original),
+        Patch(ShardingCodec, "validate", rules.sharding_validate, rules.set_original),
+        Patch(ArrayV3Metadata, "__init__", rules.metadata_init, rules.set_original),
+        Patch(ArrayV3Metadata, "from_dict", rules.FROM_DICT, rules.set_original),
     ]
 
 

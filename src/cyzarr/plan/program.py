@@ -174,7 +174,7 @@ def key_style(metadata: Any) -> tuple[bool, str]:
     raise NotNativeError(f"chunk key encoding {type(encoding).__name__}")
 
 
-# Programs by (codecs, shape, ...): arrays of one layout are many, and judging a chain takes longer than reading a chunk.
+# Programs by (codecs, shape, ...): many arrays are of one layout, and judging a chain takes as long as reading a chunk.
 _programs: dict[Any, Program] = {}
 MAX_PROGRAMS = 256
 

@@ -103,7 +103,7 @@ def requests_of(
     spec : ArraySpec
         Its config holds the limits up to which neighbouring ranges are asked for as one.
     size : {"ask", "probe", "dear"}
-        How an object's length can be had: from the store, by asking for the bytes around its end, or only by reading it.
+        How an object's length can be had: from the store, by asking for bytes around its end, or only by reading it.
 
     Yields
     ------
