@@ -5,6 +5,10 @@
 # E_NOT_REGULAR: neither a file nor a directory.
 cdef int object_open(const char* path, int* fd, Py_ssize_t* size, int* os_errno) noexcept nogil
 
+# Whether the system can say that data is not in memory. False once a file system could not: then a read with
+# nowait always gives E_AGAIN.
+cdef bint nowait_works() noexcept nogil
+
 cdef void object_close(int fd) noexcept nogil
 
 # Read exactly nbytes at offset. E_SHORT: the file ends before; *got says how many there were.

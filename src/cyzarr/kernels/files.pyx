@@ -15,7 +15,11 @@ cdef extern from *:
     #include <unistd.h>
     /* Linux can say "not in memory" instead of waiting for the disk. Elsewhere, and on file
        systems that can't, "would block" is the safe answer: the caller then reads without the GIL. */
+    #ifdef RWF_NOWAIT
     static int cyzarr_nowait_works = 1;
+    #else
+    static int cyzarr_nowait_works = 0;
+    #endif
     static ssize_t cyzarr_pread(int fd, void* dst, size_t n, off_t offset, int nowait) {
         if (!nowait) return pread(fd, dst, n, offset);
     #ifdef RWF_NOWAIT
@@ -30,6 +34,7 @@ cdef extern from *:
         return -1;
     }
     """
+    int NOWAIT_WORKS "cyzarr_nowait_works"
     Py_ssize_t pread_nowait "cyzarr_pread"(int fd, void* dst, size_t n, Py_ssize_t offset, int nowait) noexcept nogil
 
 
@@ -54,6 +59,10 @@ cdef int object_open(const char* path, int* fd, Py_ssize_t* size, int* os_errno)
     object_close(fd[0])
     fd[0] = -1
     return OK if S_ISDIR(found.st_mode) else E_NOT_REGULAR
+
+
+cdef bint nowait_works() noexcept nogil:
+    return NOWAIT_WORKS
 
 
 cdef void object_close(int fd) noexcept nogil:

@@ -34,6 +34,7 @@ from cyzarr.kernels.execute cimport (
     read_split,
     reads_run,
 )
+from cyzarr.kernels.files cimport nowait_works
 from cyzarr.kernels.program cimport Program
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Span
@@ -392,7 +393,7 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
                 return None
             read.memory = sources
         status = E_AGAIN
-        if read.cost_ns < HOLD_NS and read.n_tasks < 64:
+        if read.cost_ns < HOLD_NS and read.n_tasks < 64 and (made.kind == MEMORY or nowait_works()):
             status = read_run_held(read)
         if status == E_AGAIN:
             holder = ReadHolder()
