@@ -1,4 +1,4 @@
-"""Every difference between the zarr versions that cyzarr supports, and every private name of zarr's that it uses."""
+"""Every difference between the zarr versions that cyzarr supports."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from zarr.core.dtype.npy import structured
 
 # zarr 3.2 named the structured data type anew, and from then on its fields follow the codec's byte order.
 STRUCT: type | None = getattr(structured, "Struct", None)
-# From zarr 3.3 on a pipeline's read returns one result per chunk.
+# From zarr 3.2 on a pipeline's read returns one result per chunk.
 READ_RESULTS: bool = hasattr(__import__("zarr.abc.codec", fromlist=["x"]), "GetResult")
 
 Batched = zarr.core.codec_pipeline.BatchedCodecPipeline
-Fused: type | None = getattr(zarr.core.codec_pipeline, "FusedCodecPipeline", None)
 
+# What the direct road looks up on arrays.
+PRIVATE = ("_async_array", "metadata", "config", "store_path", "codec_pipeline")
 # The signatures that enable() relies on: where one differs, zarr is left alone.
 SIGNATURES: dict[str, tuple[Any, str, list[str]]] = {
     "Array.__getitem__": (zarr.core.array.Array, "__getitem__", ["self", "selection"]),
@@ -51,8 +52,12 @@ def unknown_signatures() -> list[str]:
         method = owner.__dict__.get(attribute)
         if method is None or list(inspect.signature(method).parameters) != expected:
             found.append(f"{name}{'' if method is None else inspect.signature(method)}")
-    if not hasattr(zarr.core.array.AsyncArray, "__dict__") or "__slots__" in zarr.core.array.AsyncArray.__dict__:
+    if "__slots__" in zarr.core.array.AsyncArray.__dict__:
         found.append("AsyncArray without __dict__")
+    annotations = {**zarr.core.array.AsyncArray.__annotations__, **zarr.core.array.Array.__annotations__}
+    found += [name for name in PRIVATE if name not in annotations]
+    if not isinstance(getattr(cpu.Buffer.create_zero_length(), "_data", None), np.ndarray):
+        found.append("Buffer without _data")
     return found
 
 

@@ -5,11 +5,12 @@ Loaded by zarr's entry points: it imports no compiled code until a read asks for
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import zarr.codecs
 from zarr.abc.codec import ArrayBytesCodecPartialDecodeMixin
-from zarr.registry import _resolve_codec, register_codec
+from zarr.registry import register_codec
 
 
 class BytesCodec(zarr.codecs.BytesCodec, ArrayBytesCodecPartialDecodeMixin):
@@ -43,8 +44,8 @@ class BytesCodec(zarr.codecs.BytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return None if stored is None else self._decode_sync(stored, chunk_spec)[selection]
 
     def __reduce__(self) -> Any:
-        # Pickled by name, so that it opens where cyzarr is not installed, as the class that zarr's config names there.
-        return _resolve_codec, (self.to_dict(),)
+        # Pickled as zarr's own class, so that it opens where cyzarr is not installed.
+        return functools.partial(zarr.codecs.BytesCodec, endian=self.endian), ()
 
 
 BytesCodec.__module__ = "cyzarr"

@@ -5,10 +5,12 @@ Loaded by zarr's entry points: it imports no compiled code until a read asks for
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any
 
 import zarr.codecs
-from zarr.registry import _resolve_codec, register_codec
+from zarr.registry import register_codec
 
 
 class ShardingCodec(zarr.codecs.ShardingCodec):
@@ -55,8 +57,9 @@ class ShardingCodec(zarr.codecs.ShardingCodec):
         return super()._decode_partial_sync(byte_getter, selection, shard_spec)  # type: ignore[misc]
 
     def __reduce__(self) -> Any:
-        # Pickled by name, so that it opens where cyzarr is not installed, as the class that zarr's config names there.
-        return _resolve_codec, (self.to_dict(),), self.__getstate__()
+        # Pickled as zarr's own class, so that it opens where cyzarr is not installed.
+        given = {name: getattr(self, name) for name in inspect.signature(zarr.codecs.ShardingCodec).parameters}
+        return functools.partial(zarr.codecs.ShardingCodec, **given), ()
 
 
 ShardingCodec.__module__ = "cyzarr"

@@ -52,6 +52,7 @@ cdef int object_open(const char* path, int* fd, Py_ssize_t* size, int* os_errno)
     if fstat(fd[0], &found) != 0:
         os_errno[0] = errno
         object_close(fd[0])
+        fd[0] = -1
         return E_OS
     if S_ISREG(found.st_mode):
         size[0] = found.st_size
@@ -80,7 +81,7 @@ cdef int object_read(int fd, char* dst, Py_ssize_t nbytes, Py_ssize_t offset, bi
             got[0] += n
         elif n == 0:
             return E_SHORT
-        elif errno == EAGAIN:
+        elif errno == EAGAIN and nowait:
             return E_AGAIN
         elif errno != EINTR:
             os_errno[0] = errno

@@ -151,6 +151,7 @@ cdef int set_limits(Node* node) except -1:
 
 
 cdef int set_filters(Node* node, filters, list keep) except -1:
+    filters = tuple(filters)
     if len(filters) > MAX_FILTERS:
         raise ValueError(f"at most {MAX_FILTERS} bytes-to-bytes codecs are supported, found {len(filters)}")
     for i, given in enumerate(filters):
@@ -169,11 +170,11 @@ cdef set_leaf(Node* node, given, encoded, frame):
     dtype = np.dtype(given["dtype"])
     along = dtype.itemsize
     node.kind = NODE_BYTES
+    if along * math.prod(encoded) > MAX_NBYTES:
+        raise ValueError(f"a chunk of {encoded} items of {dtype.itemsize} bytes is beyond 2^60 bytes")
     for extent, axis in zip(reversed(encoded), reversed(frame)):
         node.strides[axis] = along
         along *= extent
-    if along > MAX_NBYTES:
-        raise ValueError(f"a chunk of {encoded} items of {dtype.itemsize} bytes is beyond 2^60 bytes")
     node.nbytes = along
     checksums = [node.filters[i].decoder == DECODE_CRC32C for i in range(node.n_filters)]
     node.stored = along + 4 * len(checksums) if all(checksums) else -1
@@ -192,14 +193,13 @@ cdef int set_shard(Node* node, given, encoded, frame) except -1:
     index = given.get("index", {})
     grid = [outer // n for outer, n in zip(encoded, inner)]
     location = index.get("location", "end")
-    entries, nbytes, strides, pair = index_spec(
-        grid, index.get("byteorder", "little"), index.get("checksums", 1), index.get("order"), location
-    )
+    byteorder, checksums = index.get("byteorder", "little"), operator.index(index.get("checksums", 1))
+    entries, nbytes, strides, pair = index_spec(grid, byteorder, checksums, index.get("order"), location)
     node.kind = NODE_SHARD
     node.stored = -1
     node.index.entries, node.index.nbytes, node.index.pair = entries, nbytes, pair
-    node.index.checksums = index.get("checksums", 1)
-    node.index.big = index.get("byteorder", "little") == "big"
+    node.index.checksums = checksums
+    node.index.big = byteorder == "big"
     node.index.at_start = location == "start"
     for i, axis in enumerate(frame):
         node.inner[axis] = inner[i]

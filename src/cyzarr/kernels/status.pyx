@@ -28,6 +28,8 @@ cdef object failure_message(const Failure* failure):
     """What was expected and what was found; where is said by raise_failure."""
     decoder = DECODERS[failure.decoder] if 0 <= failure.decoder < len(DECODERS) else "codec"
     expected, found = unsigned64(failure.expected), unsigned64(failure.found)
+    if failure.found < 0 and failure.code == E_SIZE:
+        found = "another number"
     if failure.code == E_DECODE:
         return f"the {decoder} decoder refused the stored bytes"
     if failure.code == E_SIZE:

@@ -1,8 +1,8 @@
-"""The direct road: `zarr.Array.__getitem__` and `get_basic_selection`, without the event loop.
+"""The direct road: `zarr.Array.__getitem__` and its `get_*_selection`, without the event loop.
 
-These functions take the place of zarr's own. Integers, slices with positive steps and Ellipsis on
-arrays in a LocalStore or MemoryStore are read here; everything else, errors of selections included,
-goes to zarr's own function, which was there before.
+These functions take the place of zarr's own. Integers, slices with positive steps, Ellipsis, index arrays,
+masks and blocks on arrays in a LocalStore or MemoryStore are read here; everything else, errors of selections
+included, goes to zarr's own function, which was there before.
 """
 
 import os
@@ -19,7 +19,7 @@ from libc.string cimport memset
 import zarr.core.config
 from zarr.core.array import AsyncArray
 from zarr.core.buffer import cpu
-from zarr.storage import LocalStore, MemoryStore
+from zarr.storage import LocalStore, MemoryStore, StorePath
 
 from cyzarr import _zarr, config, observe
 from cyzarr.kernels.decode cimport Source
@@ -40,6 +40,7 @@ from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Span
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
 from cyzarr.plan.program import NotNativeError, compile_array, key_style
+from cyzarr.stores.fetch import WATCHED
 
 cdef extern from "Python.h":
     object PyNumber_Index(object)
@@ -55,17 +56,20 @@ cdef object DEFAULT_NDBUFFER = "zarr.buffer.cpu.NDBuffer"
 # A read that is expected to take less than this keeps the GIL: to get it back from a busy Python thread
 # would take thousands of microseconds.
 cdef double HOLD_NS = 200_000
+# One that takes less than this is not worth a second thread, nor to ask how many there may be.
+cdef double HOP_NS = 30_000
 # zarr's own functions; set by activate.
 cdef object zarr_getitem = None
 cdef object zarr_get_basic_selection = None
 cdef dict zarr_functions = {}
-# Store methods that a direct read goes around; only while they are zarr's own.
-cdef tuple WATCHED = ("get", "get_sync", "get_partial_values", "_ensure_open", "_ensure_open_sync", "_open", "_is_open")
+# What a direct read goes around, as it was when this was imported.
 cdef object local_get = LocalStore.get
 cdef object local_get_sync = getattr(LocalStore, "get_sync", None)
 cdef object memory_get = MemoryStore.get
 cdef object memory_get_sync = getattr(MemoryStore, "get_sync", None)
 
+# Extents beyond this could overflow where positions are added up.
+MAX_EXTENT = 1 << 62
 cdef Py_ssize_t served = 0
 cdef bint tracing = False
 cdef bint active = False
@@ -115,12 +119,18 @@ cdef Compiled compile_for(object async_array, dict attributes):
     except NotNativeError as error:
         made.reason = str(error)
         made.program = None
+    except (AttributeError, KeyError) as error:
+        # A zarr or a store that is made otherwise than known: its own code reads.
+        made.reason = f"{type(error).__name__}: {error}"
+        made.program = None
     attributes["_cyzarr"] = made
     return made
 
 
 cdef int compile_store(Compiled made) except -1:
     store = made.store
+    if type(made.store_path) is not StorePath:
+        raise NotNativeError(f"store path {type(made.store_path).__name__}")
     if type(store) is LocalStore:
         made.kind = LOCAL
         made.root = store.root
@@ -136,7 +146,7 @@ cdef int compile_store(Compiled made) except -1:
     else:
         raise NotNativeError(f"store {type(store).__name__}")
     for name in WATCHED:
-        if name != "_is_open" and name in store.__dict__:
+        if name in store.__dict__:
             raise NotNativeError(f"store whose {name} is overridden")
     made.key_prefix = made.path + "/" if made.path else ""
     return 0
@@ -155,6 +165,8 @@ cdef int compile_layout(Compiled made, object async_array) except -1:
     made.fill_missing = _zarr.reads_missing(made.config)
     shape = made.metadata.shape
     made.ndim = len(shape)
+    if made.ndim != len(made.program.shape) or any(extent > MAX_EXTENT for extent in shape):
+        raise NotNativeError(f"an array of shape {shape} in chunks of {made.program.shape}")
     for axis, extent in enumerate(shape):
         made.shape[axis] = extent
     return 0
@@ -265,7 +277,8 @@ cdef bint take_slice(object item, Py_ssize_t extent, Span* span):
         return False
     span.count = PySlice_AdjustIndices(extent, &start, &stop, step)
     span.start = start
-    span.step = step
+    # A step past the end is never taken, and may be too large to be multiplied.
+    span.step = step if span.count > 1 else 1
     return True
 
 
@@ -326,7 +339,7 @@ cdef void keep_axis(Span* spans, Key* key, int axis):
 # --- reading
 
 cdef int threads_for(const Read* read) except -1:
-    if read.cost_ns < 30_000:
+    if read.cost_ns < HOP_NS:
         return 1
     return config.threads()
 
@@ -339,25 +352,34 @@ cdef Source* look_up(Compiled made, Read* read, list held) except? NULL:
     cdef cnp.ndarray data
     if sources == NULL:
         raise MemoryError
-    for i in range(read.n_objects):
-        sources[i].fd = -1
-        value = objects.get(made.key_prefix + object_key(read, i))
-        if value is None:
-            sources[i].size = -1
-            continue
-        if type(value) is not cpu.Buffer or type(value._data) is not np.ndarray:
-            free(sources)
-            return NULL
-        data = value._data
-        if cnp.PyArray_TYPE(data) != cnp.NPY_UINT8 and cnp.PyArray_TYPE(data) != cnp.NPY_INT8 or data.ndim != 1 or (
-                not cnp.PyArray_IS_C_CONTIGUOUS(data)):
-            free(sources)
-            return NULL
-        held.append(data)
-        sources[i].size = data.size
-        # An empty buffer has an address too.
-        sources[i].data = <const char*> cnp.PyArray_DATA(data)
+    try:
+        for i in range(read.n_objects):
+            sources[i].fd = -1
+            value = objects.get(made.key_prefix + object_key(read, i))
+            if value is None:
+                sources[i].size = -1
+                continue
+            if not is_plain_buffer(value):
+                free(sources)
+                return NULL
+            data = value._data
+            held.append(data)
+            sources[i].size = data.size
+            # An empty buffer has an address too.
+            sources[i].data = <const char*> cnp.PyArray_DATA(data)
+    except BaseException:
+        free(sources)
+        raise
     return sources
+
+
+cdef bint is_plain_buffer(object value):
+    """Whether a value is zarr's own buffer over contiguous bytes in host memory."""
+    cdef cnp.ndarray data
+    if type(value) is not cpu.Buffer or type(value._data) is not np.ndarray:
+        return False
+    data = value._data
+    return data.itemsize == 1 and data.ndim == 1 and cnp.PyArray_IS_C_CONTIGUOUS(data)
 
 
 cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=False, object uses=None):
@@ -402,7 +424,7 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
         if status != OK:
             read_raise(read, made.key_prefix)
             raise MemoryError("a read was given up")
-        if read.stats.chunks_missing and not made.fill_missing:
+        if read.missing and not made.fill_missing:
             return None
         if tracing:
             observe.record("direct", read.stats)
@@ -438,11 +460,16 @@ cdef object read_entries(Compiled made, tuple entries, bint points):
     for axis, entry in enumerate(entries):
         if type(entry) is np.ndarray:
             index = entry
+            if cnp.PyArray_TYPE(index) != cnp.NPY_INTP or index.ndim != 1 or not cnp.PyArray_IS_C_CONTIGUOUS(index):
+                raise TypeError(f"axis {axis}: expected a contiguous intp array")
+            if index.size and (index.min() < 0 or index.max() >= made.shape[axis]):
+                raise IndexError(f"axis {axis}: positions outside an extent of {made.shape[axis]}")
             spans[axis].count = index.size
             spans[axis].index = <const Py_ssize_t*> cnp.PyArray_DATA(index)
             spans[axis].place = <const Py_ssize_t*> cnp.PyArray_DATA(place)
         elif type(entry) is range:
-            spans[axis].start, spans[axis].step, spans[axis].count = entry.start, entry.step, len(entry)
+            spans[axis].start, spans[axis].count = entry.start, len(entry)
+            spans[axis].step = entry.step if spans[axis].count > 1 else 1
         else:
             spans[axis].start, spans[axis].step, spans[axis].count = entry, 1, 1
             key.drops[axis] = True
