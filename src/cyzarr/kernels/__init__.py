@@ -1,9 +1,14 @@
 """Compiled kernels: they know nothing of zarr.
 
-    chunks ─► execute ─► decode ─► blocks, windows      a read: its plan, its tasks, its leaves
+    chunks ─► execute ─► decode ─► blocks, windows      a read: its tasks, its leaves
                  │          ├────► shardindex, intersect
-                 ├► pool    ├────► decompress           the C decoders of installed libraries
-                 └► files   └────► program              a codec chain, compiled
+                 ├► pool    ├────► decompress           bytes decoded by C functions of installed libraries
+                 ├► files   ├────► program              a codec chain, compiled
+                 │          └────► workers              what a thread keeps from task to task
+                 └► readplan                            a selection, cut into tasks
+    decompress ─┬► zstd, inflate ─► streams             formats decoded piece by piece
+                └► blosc, lz4, checksum                 formats decoded at once
+    natives: the table of C functions that the formats call
     status, types: what all of them share
 
 Each module has three layers: leaves that run without the GIL on pointers and sizes and check

@@ -1,7 +1,7 @@
 # Reads of one stored chunk each, whose bytes the caller fetches.
 from cyzarr.kernels.decode cimport Segment, Source
-from cyzarr.kernels.execute cimport Read
 from cyzarr.kernels.program cimport Program
+from cyzarr.kernels.readplan cimport Read
 
 cdef class ChunkRead:
     cdef readonly Program program

@@ -14,15 +14,9 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from cyzarr.kernels.execute cimport (
-    read_free,
-    read_new,
-    read_raise,
-    read_reset,
-    read_split,
-    reads_run,
-)
+from cyzarr.kernels.execute cimport read_raise, read_reset, reads_run
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_SHARD, Node
+from cyzarr.kernels.readplan cimport read_free, read_new, read_split
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
 from cyzarr.kernels.status cimport (
     E_ENTRY,

@@ -1,31 +1,7 @@
 # Decode the part of a chunk that a selection picks, straight into the output.
-from cyzarr.kernels.decompress cimport Context
 from cyzarr.kernels.program cimport Node
-from cyzarr.kernels.status cimport MAX_DEPTH, Failure
 from cyzarr.kernels.types cimport MAX_NDIM, ItemPlan, Span
-
-cdef struct Stats:
-    Py_ssize_t requests          # reads asked of the file system or the store
-    Py_ssize_t bytes_read
-    Py_ssize_t bytes_needed      # of those, what the selection needs
-    Py_ssize_t chunks_decoded    # innermost chunks, whole or in part
-    Py_ssize_t chunks_missing    # stored objects that are not there
-    Py_ssize_t inner_missing     # inner chunks that are absent from their shard
-
-cdef struct Buffer:
-    char* data
-    Py_ssize_t capacity
-
-# What a worker keeps from task to task, so that no task allocates.
-cdef struct Worker:
-    Context context
-    Buffer buffers[3 * (MAX_DEPTH + 1)]    # at each depth: stored bytes, index, decoded bytes
-    Buffer spare[2]                        # stages between stored and decoded bytes
-    Buffer tables[MAX_DEPTH + 1]           # a nested shard's spans
-    Buffer path
-    Stats stats
-    Failure failure
-    Worker* next
+from cyzarr.kernels.workers cimport Buffer, Worker
 
 # Bytes of an object that were fetched: `nbytes` of them from `offset` on.
 cdef struct Segment:
@@ -52,10 +28,6 @@ cdef struct Target:
     Py_ssize_t strides[MAX_NDIM]
     void** error                 # PyObject**: what a Python codec raised
 
-cdef Worker* worker_acquire() noexcept nogil
-cdef void worker_release(Worker* worker) noexcept nogil
-cdef int reserve(Buffer* buffer, Py_ssize_t nbytes) noexcept nogil
-
 # Decode from the `nbytes` at `offset` of the source what spans pick from the node's chunk.
 cdef int decode_region(Worker* worker, const Target* target, const Node* node, const Source* source,
                        Py_ssize_t offset, Py_ssize_t nbytes, const Span* spans, int depth) noexcept nogil
@@ -70,5 +42,3 @@ cdef int load_index(Worker* worker, const Target* target, const Node* node, cons
                     Py_ssize_t offset, Py_ssize_t nbytes, Buffer* buffer) noexcept nogil
 
 cdef void fill_target(const Target* target, const Span* spans) noexcept nogil
-cdef int fail(Worker* worker, int code, Py_ssize_t offset, Py_ssize_t length, Py_ssize_t expected,
-              Py_ssize_t found) noexcept nogil

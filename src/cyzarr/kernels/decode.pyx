@@ -12,23 +12,15 @@ Nothing here holds the GIL, but for a codec that has no native decoder.
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from cyzarr.kernels.blocks cimport fill_points, fill_spans, place_points, place_spans
-from cyzarr.kernels.decompress cimport (
-    DECODE_BLOSC,
-    DECODE_CRC32C,
-    check_blosc,
-    check_crc32c,
-    context_free,
-    context_init,
-    decode_exact,
-    decode_grow,
-    decoder_native,
-)
+from cyzarr.kernels.blosc cimport check_blosc
+from cyzarr.kernels.checksum cimport check_crc32c
+from cyzarr.kernels.decompress cimport decode_exact, decode_grow
 from cyzarr.kernels.files cimport object_read
 from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
+from cyzarr.kernels.natives cimport DECODE_BLOSC, DECODE_CRC32C, decoder_native
 from cyzarr.kernels.program cimport NODE_BYTES, Filter, Node
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
 from cyzarr.kernels.status cimport (
@@ -43,17 +35,9 @@ from cyzarr.kernels.status cimport (
     E_SIZE,
     E_STORED_SIZE,
     OK,
-    failure_clear,
 )
 from cyzarr.kernels.windows cimport Windows, find_windows
-
-cdef extern from "<pthread.h>" nogil:
-    ctypedef struct pthread_mutex_t:
-        pass
-    int pthread_mutex_init(pthread_mutex_t*, void*)
-    int pthread_mutex_lock(pthread_mutex_t*)
-    int pthread_mutex_trylock(pthread_mutex_t*)
-    int pthread_mutex_unlock(pthread_mutex_t*)
+from cyzarr.kernels.workers cimport fail, reserve
 
 cdef enum:
     STORED = 0
@@ -63,106 +47,9 @@ cdef enum:
     LOCAL_GAP = 4096
     # Points nearer to each other than this, on average, are read as one range.
     POINT_GAP = 16384
-    # A worker at rest keeps no scratch beyond this.
-    KEPT_SCRATCH = 1 << 25
-
-
-# --- workers
-
-cdef Worker* idle_workers = NULL
-cdef pthread_mutex_t idle_lock
-pthread_mutex_init(&idle_lock, NULL)
-
-
-cdef Worker* worker_acquire() noexcept nogil:
-    """An idle worker, or a new one; NULL where memory ran out."""
-    cdef Worker* worker = NULL
-    global idle_workers
-    # Never waits: the caller may hold the GIL, and who holds the lock over a fork may wait for the GIL.
-    if pthread_mutex_trylock(&idle_lock) == 0:
-        worker = idle_workers
-        if worker != NULL:
-            idle_workers = worker.next
-        pthread_mutex_unlock(&idle_lock)
-    if worker == NULL:
-        worker = <Worker*> calloc(1, sizeof(Worker))
-        if worker == NULL:
-            return NULL
-        context_init(&worker.context)
-    memset(&worker.stats, 0, sizeof(Stats))
-    failure_clear(&worker.failure)
-    return worker
-
-
-cdef void worker_release(Worker* worker) noexcept nogil:
-    cdef int i
-    global idle_workers
-    for i in range(3 * (MAX_DEPTH + 1)):
-        trim(&worker.buffers[i])
-    trim(&worker.spare[0])
-    trim(&worker.spare[1])
-    if pthread_mutex_trylock(&idle_lock) == 0:
-        worker.next = idle_workers
-        idle_workers = worker
-        pthread_mutex_unlock(&idle_lock)
-    else:
-        worker_free(worker)
-
-
-cdef void worker_free(Worker* worker) noexcept nogil:
-    cdef int i
-    for i in range(3 * (MAX_DEPTH + 1)):
-        free(worker.buffers[i].data)
-    for i in range(MAX_DEPTH + 1):
-        free(worker.tables[i].data)
-    free(worker.spare[0].data)
-    free(worker.spare[1].data)
-    free(worker.path.data)
-    context_free(&worker.context)
-    free(worker)
-
-
-cdef void trim(Buffer* buffer) noexcept nogil:
-    if buffer.capacity > KEPT_SCRATCH:
-        free(buffer.data)
-        buffer.data = NULL
-        buffer.capacity = 0
-
-
-cdef int reserve(Buffer* buffer, Py_ssize_t nbytes) noexcept nogil:
-    """Room for nbytes; what the buffer held is lost."""
-    if nbytes <= buffer.capacity and buffer.data != NULL:
-        return OK
-    free(buffer.data)
-    buffer.data = <char*> malloc(max(nbytes, 64))
-    buffer.capacity = 0 if buffer.data == NULL else max(nbytes, 64)
-    return E_NOMEM if buffer.data == NULL else OK
-
-
-def before_fork():
-    """Hold the list of idle workers while the process forks, so that the child finds it whole."""
-    pthread_mutex_lock(&idle_lock)
-
-
-def after_fork_in_parent():
-    pthread_mutex_unlock(&idle_lock)
-
-
-def after_fork_in_child():
-    pthread_mutex_init(&idle_lock, NULL)
 
 
 # --- bytes
-
-cdef int fail(Worker* worker, int code, Py_ssize_t offset, Py_ssize_t length, Py_ssize_t expected,
-              Py_ssize_t found) noexcept nogil:
-    worker.failure.code = code
-    worker.failure.offset = offset
-    worker.failure.length = length
-    worker.failure.expected = expected
-    worker.failure.found = found
-    return code
-
 
 cdef int fetch(Worker* worker, const Target* target, const Source* source, Py_ssize_t offset,
                Py_ssize_t nbytes, char* dst) noexcept nogil:

@@ -12,8 +12,8 @@ import threading
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport calloc, free
 
-from cyzarr.kernels.decode cimport Worker, worker_acquire, worker_release
 from cyzarr.kernels.status cimport E_NOMEM, OK
+from cyzarr.kernels.workers cimport Worker, worker_acquire, worker_release
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_mutex_t:
@@ -396,8 +396,8 @@ def available_cpus():
     return os.cpu_count() or 1
 
 
-from cyzarr.kernels import decode as _decode  # noqa: E402
+from cyzarr.kernels import workers as _workers  # noqa: E402
 
 os.register_at_fork(before=before_fork, after_in_parent=after_fork_in_parent, after_in_child=after_fork_in_child)
-os.register_at_fork(before=_decode.before_fork, after_in_parent=_decode.after_fork_in_parent,
-                    after_in_child=_decode.after_fork_in_child)
+os.register_at_fork(before=_workers.before_fork, after_in_parent=_workers.after_fork_in_parent,
+                    after_in_child=_workers.after_fork_in_child)

@@ -10,7 +10,7 @@ cdef enum NodeKind:
     NODE_SHARD = 1
 
 cdef struct Filter:
-    int decoder            # of decompress.Decoder
+    int decoder            # of natives.Decoder
     void* codec            # PyObject*: its Python twin, called where the decoder is not native
 
 # Everything stands in the axes of the array: transposes are strides only. A leaf's stride[a] is

@@ -12,7 +12,7 @@ import numpy as np
 from libc.stdlib cimport calloc, free
 
 from cyzarr.kernels.blocks cimport Plan
-from cyzarr.kernels.decompress cimport DECODE_CRC32C
+from cyzarr.kernels.natives cimport DECODE_CRC32C
 from cyzarr.kernels.shardindex import index_spec
 from cyzarr.kernels.status cimport MAX_DEPTH
 from cyzarr.kernels.types cimport MAX_NDIM

@@ -14,7 +14,7 @@ cimport numpy as cnp
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from cyzarr.kernels.decompress cimport check_crc32c
+from cyzarr.kernels.checksum cimport check_crc32c
 from cyzarr.kernels.status cimport (
     E_ENTRY,
     E_ENTRY_SIZE,

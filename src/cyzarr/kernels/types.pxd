@@ -1,4 +1,7 @@
-# The structures that the kernels share.
+# The structures that the kernels share, and how they read a number.
+
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memcpy
 
 cdef enum:
     MAX_NDIM = 32
@@ -28,3 +31,10 @@ cdef struct ItemPlan:
     Py_ssize_t itemsize
     int n_swaps
     Component* swaps
+
+
+cdef inline uint32_t le32(const char* p) noexcept nogil:
+    """The little-endian number in the four bytes at `p`, which need no alignment."""
+    cdef uint8_t b[4]
+    memcpy(b, p, 4)
+    return <uint32_t>b[0] | (<uint32_t>b[1] << 8) | (<uint32_t>b[2] << 16) | (<uint32_t>b[3] << 24)

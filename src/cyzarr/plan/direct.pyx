@@ -23,19 +23,10 @@ from zarr.storage import LocalStore, MemoryStore, StorePath
 
 from cyzarr import _zarr, config, observe
 from cyzarr.kernels.decode cimport Source
-from cyzarr.kernels.execute cimport (
-    Read,
-    ReadHolder,
-    object_key,
-    read_free,
-    read_new,
-    read_raise,
-    read_run_held,
-    read_split,
-    reads_run,
-)
+from cyzarr.kernels.execute cimport ReadHolder, object_key, read_raise, read_run_held, reads_run
 from cyzarr.kernels.files cimport nowait_works
 from cyzarr.kernels.program cimport Program
+from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Span
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal

@@ -1,0 +1,1 @@
+# blosc: for compiled code alone (see blosc.pxd).

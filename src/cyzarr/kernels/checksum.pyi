@@ -1,0 +1,1 @@
+# CRC32C: for compiled code alone (see checksum.pxd).

@@ -1,0 +1,1 @@
+# gzip and zlib: for compiled code alone (see inflate.pxd).

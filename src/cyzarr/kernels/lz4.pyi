@@ -1,0 +1,1 @@
+# lz4: for compiled code alone (see lz4.pxd).

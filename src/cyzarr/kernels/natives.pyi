@@ -1,0 +1,1 @@
+# The table of C functions: for compiled code alone (see natives.pxd).

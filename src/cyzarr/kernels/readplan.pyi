@@ -1,0 +1,1 @@
+# Plan a read over stored objects: for compiled code alone (see readplan.pxd).

@@ -1,0 +1,1 @@
+# Both ends of a stream: for compiled code alone (see streams.pxd).

@@ -1,0 +1,37 @@
+# What a worker keeps from task to task: contexts of decoders, scratch, counts, its last failure.
+from cyzarr.kernels.natives cimport Context
+from cyzarr.kernels.status cimport MAX_DEPTH, Failure
+
+cdef struct Stats:
+    Py_ssize_t requests          # reads asked of the file system or the store
+    Py_ssize_t bytes_read
+    Py_ssize_t bytes_needed      # of those, what the selection needs
+    Py_ssize_t chunks_decoded    # innermost chunks, whole or in part
+    Py_ssize_t chunks_missing    # stored objects that are not there
+    Py_ssize_t inner_missing     # inner chunks that are absent from their shard
+
+cdef struct Buffer:
+    char* data
+    Py_ssize_t capacity
+
+# What a worker keeps from task to task, so that no task allocates.
+cdef struct Worker:
+    Context context
+    Buffer buffers[3 * (MAX_DEPTH + 1)]    # at each depth: stored bytes, index, decoded bytes
+    Buffer spare[2]                        # stages between stored and decoded bytes
+    Buffer tables[MAX_DEPTH + 1]           # a nested shard's spans
+    Buffer path
+    Stats stats
+    Failure failure
+    Worker* next
+
+# An idle worker, or a new one; NULL where memory ran out. Neither of the two ever waits.
+cdef Worker* worker_acquire() noexcept nogil
+cdef void worker_release(Worker* worker) noexcept nogil
+
+# Room for nbytes; what the buffer held is lost.
+cdef int reserve(Buffer* buffer, Py_ssize_t nbytes) noexcept nogil
+
+# Note a failure; returns its code.
+cdef int fail(Worker* worker, int code, Py_ssize_t offset, Py_ssize_t length, Py_ssize_t expected,
+              Py_ssize_t found) noexcept nogil

@@ -1,0 +1,1 @@
+# zstd: for compiled code alone (see zstd.pxd).
