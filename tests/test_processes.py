@@ -124,7 +124,7 @@ def test_fork_while_others_read(door, made, tmp_path):
             while not stop.is_set():
                 read(array)
 
-        threads = [threading.Thread(target=busy) for _ in range(2)]
+        threads = [threading.Thread(target=busy, daemon=True) for _ in range(2)]
         for thread in threads:
             thread.start()
         for _ in range(5):
