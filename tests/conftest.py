@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import hypothesis
 import pytest
 import zarr
+
 from support import doors
 
 _QUIET = {

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import zarr
 import zarr.core.codec_pipeline
+
 from support import doors
 from support.compare import assert_same_values
 from support.doors import DIRECT, assert_native, by_codecs_alone, needs_cyzarr, plain_zarr, trace
@@ -242,8 +243,9 @@ class TestConfiguration:
         run_python(code, local[0], env={"ZARR_CODEC_PIPELINE__PATH": "cyzarr.CodecPipeline"})
 
     def test_pipeline_is_a_subclass_of_the_batched(self):
-        import cyzarr
         from zarr.registry import get_pipeline_class
+
+        import cyzarr
 
         with zarr.config.set({"codec_pipeline.path": "cyzarr.CodecPipeline"}):
             assert get_pipeline_class() is cyzarr.CodecPipeline
@@ -325,8 +327,9 @@ class TestChosenPipelines:
             assert roads_of(lambda: assert_same_values(array[1], values[1])) <= {"zarr"}
 
     def test_anothers_pipeline_is_kept(self, local):
-        import cyzarr
         from zarr.registry import register_pipeline
+
+        import cyzarr
 
         folder, values = local
         register_pipeline(CountingPipeline)

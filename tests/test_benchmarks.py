@@ -84,7 +84,6 @@ def test_cyzarr_reads_no_more_than_zarr(caches):
     for kind in kinds:
         for read in kind.params[1]:
             read_by = {
-                engine: run(kind, "track_bytes_read", (*caches(kind), engine, read))
-                for engine in ("zarr", "cyzarr")
+                engine: run(kind, "track_bytes_read", (*caches(kind), engine, read)) for engine in ("zarr", "cyzarr")
             }
             assert read_by["cyzarr"] <= read_by["zarr"], (kind.__name__, read)

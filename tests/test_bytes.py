@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import zarr
+from zarr.abc.store import Store
+from zarr.storage import MemoryStore
+
 from support.compare import assert_same_values
 from support.doors import ALL, DIRECT, PIPELINE, ZARR, needs_cyzarr, plain_zarr, trace
 from support.handmade import be, crc32c, le, shard, store, transpose, zstd
-from zarr.abc.store import Store
-from zarr.storage import MemoryStore
 
 OWN_DOORS = pytest.mark.parametrize("door", [DIRECT, PIPELINE, ALL], ids=repr)
 INDEX_ENTRY = 16

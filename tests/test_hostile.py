@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+
 from support.doors import PLAIN, zarr_differs
 from support.hostile import SHARDS
 from support.process import TESTS

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import zarr
+
 from support.compare import assert_same_values
 from support.doors import PLAIN, doors
 from support.handmade import le, shard, store, zstd

@@ -15,6 +15,8 @@ import zarr
 import zarr.testing.strategies as zst
 from hypothesis import given
 from hypothesis import strategies as st
+from zarr.core.buffer.cpu import NDBuffer
+
 from support import doors
 from support.compare import Outcome, assert_same_outcome, assert_same_result, assert_same_values
 from support.handmade import Stored, document, encode, fill_json, le
@@ -29,7 +31,6 @@ from support.strategies import (
     points,
     random_values,
 )
-from zarr.core.buffer.cpu import NDBuffer
 
 EVERY_DOOR = pytest.mark.parametrize("door", doors.doors(), ids=repr)
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import zarr
 from packaging.version import Version
+
 from support import handmade
 from support.compare import Outcome, assert_same_outcome, assert_same_values
 from support.doors import (

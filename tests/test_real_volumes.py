@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+
 from support.compare import assert_same_values
 from support.doors import PIPELINE, PLAIN, asks_our_codecs, assert_native, by_codecs_alone, plain_zarr, trace
 from support.handmade import be, blosc, codec, crc32c, le, shard, transpose, zstd

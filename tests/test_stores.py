@@ -8,14 +8,15 @@ import os
 import numpy as np
 import pytest
 import zarr
-from support.compare import Outcome, assert_same_values
-from support.doors import PLAIN, asks_our_codecs, assert_native, by_codecs_alone, needs_cyzarr, trace
-from support.handmade import Stored, crc32c, document, le, shard, store, zstd
-from support.process import run_python
 from zarr.abc.store import Store
 from zarr.core.buffer import BufferPrototype
 from zarr.core.buffer.cpu import Buffer, NDBuffer
 from zarr.storage import LocalStore, LoggingStore, MemoryStore, StorePath, WrapperStore, ZipStore
+
+from support.compare import Outcome, assert_same_values
+from support.doors import PLAIN, asks_our_codecs, assert_native, by_codecs_alone, needs_cyzarr, trace
+from support.handmade import Stored, crc32c, document, le, shard, store, zstd
+from support.process import run_python
 
 LAYOUTS = {
     "raw": [le()],

@@ -61,6 +61,11 @@ def unknown_signatures() -> list[str]:
     return found
 
 
+def is_default_pipeline(pipeline: Any) -> bool:
+    """Whether a pipeline is zarr's default, or ours, which says so itself: any other was chosen."""
+    return type(pipeline) is Batched or "_cyzarr_pipeline" in type(pipeline).__dict__
+
+
 def stored_dtype(endian: Any, data_type: Any) -> np.dtype[Any]:
     """The dtype in which a bytes codec of this byte order stores items of a zarr data type."""
     native: np.dtype[Any] = data_type.to_native_dtype()

@@ -5,23 +5,35 @@ enable() patches classes of zarr and never touches zarr's config, which tests an
 
 from __future__ import annotations
 
+import os
 import threading
-import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from cyzarr.notes import notes, warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _lock = threading.RLock()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+# Another thread may have held it.
+os.register_at_fork(after_in_child=_after_fork)
 _on = False
+# How many `with enabled()` are open, and whether cyzarr was on before the first of them.
+_contexts = 0
+_was_on = False
 # What was there before we first patched it, and a later patch of another library's that was left in place: both may
 # call the other, so each is kept apart and put back no more than once.
 _originals: dict[tuple[type, str], Any] = {}
 _foreign: dict[tuple[type, str], Any] = {}
-_notes: list[str] = []
-_warned = False
 _baseline: tuple[Any, Any] | None = None
 
 
@@ -61,16 +73,6 @@ class Status:
         return "\n".join(lines)
 
 
-def _warn(message: str) -> None:
-    """One warning in a process; status() keeps the note."""
-    global _warned
-    if message not in _notes:
-        _notes.append(message)
-    if not _warned:
-        _warned = True
-        warnings.warn(message, RuntimeWarning, stacklevel=4)
-
-
 @dataclass(frozen=True)
 class Patch:
     """One function of zarr's that ours takes the place of, and whom to tell what was there before."""
@@ -100,11 +102,11 @@ def _wanted() -> list[Patch] | None:
         from cyzarr.codecs import pipeline
         from cyzarr.plan import direct
     except ImportError as error:
-        _warn(f"cyzarr's kernels can't be loaded, zarr stays as it was: {error}")
+        warn_once(f"cyzarr's kernels can't be loaded, zarr stays as it was: {error}")
         return None
     unknown = [] if _originals else _zarr.unknown_signatures()
     if unknown:
-        _warn(
+        warn_once(
             "this zarr is not as cyzarr knows it, and stays as it was; "
             'zarr.config.set({"codec_pipeline.path": "cyzarr.CodecPipeline"}) may still do. '
             f"Other than known: {', '.join(unknown)}"
@@ -187,16 +189,21 @@ def disable() -> None:
 def enabled() -> Iterator[bool]:
     """Switch cyzarr on for a while; afterwards it is as it was before.
 
-    It holds for the whole process, not for the calling thread alone.
+    It holds for the whole process, not for the calling thread alone, until the last of several that overlap is left.
     """
+    global _contexts, _was_on
     with _lock:
-        was_on = _on
+        if _contexts == 0:
+            _was_on = _on
+        _contexts += 1
         is_on = enable()
     try:
         yield is_on
     finally:
-        if not was_on:
-            disable()
+        with _lock:
+            _contexts -= 1
+            if _contexts == 0 and not _was_on:
+                disable()
 
 
 def status() -> Status:
@@ -206,7 +213,7 @@ def status() -> Status:
             from cyzarr import config, observe
             from cyzarr.kernels import decompress
         except ImportError as error:
-            return Status(enabled=False, notes=[*_notes, f"the kernels can't be loaded: {error}"])
+            return Status(enabled=False, notes=[*notes, f"the kernels can't be loaded: {error}"])
         reads, fallbacks = observe.counts()
         if _baseline is not None:
             reads = reads - _baseline[0]
@@ -217,5 +224,5 @@ def status() -> Status:
             fallbacks=dict(fallbacks),
             native=decompress.native(),
             threads=config.threads(),
-            notes=list(_notes),
+            notes=list(notes),
         )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-from cyzarr import _zarr
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 @dataclass
@@ -55,6 +54,15 @@ class Trace:
 
 
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+# Another thread may have held it.
+os.register_at_fork(after_in_child=_after_fork)
 _traces: list[Trace] = []
 # Since the process started; the direct road counts its own reads.
 _reads: Counter[str] = Counter()
@@ -83,12 +91,25 @@ def trace() -> Iterator[Trace]:
             _tell_direct()
 
 
+class DirectRoad(NamedTuple):
+    """How the compiled direct road, which counts by itself, is told and asked."""
+
+    served: Callable[[], int]
+    set_tracing: Callable[[bool], None]
+
+
+_direct: list[DirectRoad] = []
+
+
+def register_direct(served: Callable[[], int], set_tracing: Callable[[bool], None]) -> None:
+    """The direct road makes itself known."""
+    _direct[:] = [DirectRoad(served, set_tracing)]
+    _tell_direct()
+
+
 def _tell_direct() -> None:
-    try:
-        from cyzarr.plan import direct
-    except ImportError:
-        return
-    direct.set_tracing(bool(_traces))
+    for road in _direct:
+        road.set_tracing(bool(_traces))
 
 
 def record(road: str, stats: Mapping[str, int]) -> None:
@@ -112,16 +133,8 @@ def note_fallback(reason: str) -> None:
 
 def counts() -> tuple[Counter[str], Counter[str]]:
     """(reads by road, fallbacks by reason) since the process started."""
-    from cyzarr.plan import direct
-
     with _lock:
         reads = Counter(_reads)
-        reads["direct"] = direct.served_reads()
+        for road in _direct:
+            reads["direct"] = road.served()
         return reads, Counter(_fallbacks)
-
-
-def is_default_pipeline(pipeline: Any) -> bool:
-    """Whether a pipeline is zarr's default or ours: any other was chosen, and keeps its arrays."""
-    from cyzarr.codecs.pipeline import CodecPipeline
-
-    return type(pipeline) is _zarr.Batched or type(pipeline) is CodecPipeline

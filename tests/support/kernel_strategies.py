@@ -4,8 +4,9 @@ import math
 
 import numcodecs
 import numpy as np
-import reference
 from hypothesis import strategies as st
+
+import reference
 
 STRUCT = np.dtype([("flux", "<f4"), ("mask", ">i2"), ("tag", "u1"), ("pair", "<c8", (2,))])
 NAMES = "u1 ? i2 >f2 f4 >f4 f8 >i8 g >g >c8 c16 >c16 G >G S3 S16 U2 >U2 V5 V8 M8[s] >m8[ms]"

@@ -12,6 +12,8 @@ import zarr.codecs
 from zarr.abc.codec import ArrayBytesCodecPartialDecodeMixin
 from zarr.registry import register_codec
 
+from cyzarr.codecs.loading import NOT_NATIVE, load_partial
+
 
 class BytesCodec(zarr.codecs.BytesCodec, ArrayBytesCodecPartialDecodeMixin):
     """zarr's `bytes` codec that reads of an uncompressed chunk what a selection needs.
@@ -25,20 +27,18 @@ class BytesCodec(zarr.codecs.BytesCodec, ArrayBytesCodecPartialDecodeMixin):
 
     async def _decode_partial_single(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
         """Decode a selection of one stored chunk; None where there is no such chunk."""
-        from cyzarr.codecs import partial
-
+        partial = load_partial()
         found = await partial.decode_async(self, byte_getter, selection, chunk_spec)
-        if found is not partial.NOT_NATIVE:
+        if found is not NOT_NATIVE:
             return found
         stored = await byte_getter.get(chunk_spec.prototype)
         return None if stored is None else self._decode_sync(stored, chunk_spec)[selection]
 
     def _decode_partial_sync(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
         """The synchronous twin."""
-        from cyzarr.codecs import partial
-
+        partial = load_partial()
         found = partial.decode_sync(self, byte_getter, selection, chunk_spec)
-        if found is not partial.NOT_NATIVE:
+        if found is not NOT_NATIVE:
             return found
         stored = byte_getter.get_sync(prototype=chunk_spec.prototype)
         return None if stored is None else self._decode_sync(stored, chunk_spec)[selection]

@@ -9,6 +9,7 @@ import numpy as np
 from zarr.core.buffer import cpu
 
 from cyzarr import _zarr, config, observe
+from cyzarr.codecs.loading import NOT_NATIVE
 from cyzarr.kernels.chunks import ChunkRead, run_reads
 from cyzarr.plan.chunkreads import (
     NotNativeError,
@@ -20,9 +21,6 @@ from cyzarr.plan.chunkreads import (
     without_fetches,
 )
 from cyzarr.stores import fetch
-
-# What the functions here give where the kernels don't hold a chunk: zarr's own code decodes it.
-NOT_NATIVE: Any = object()
 
 
 def plan(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead:
@@ -36,6 +34,15 @@ def plan(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead:
     return ChunkRead(program, entries, out, key, points)
 
 
+def plan_or_note(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead | None:
+    """The plan; None, and a note for status() and trace(), where the kernels don't hold the chunk."""
+    try:
+        return plan(codec, selection, spec, key)
+    except NotNativeError as error:
+        observe.note_fallback(str(error))
+        return None
+
+
 def result(read: ChunkRead, stats: dict[str, int]) -> Any:
     """What a codec gives: the picked items, or None where the chunk is missing."""
     observe.record("codec", stats)
@@ -46,10 +53,8 @@ def result(read: ChunkRead, stats: dict[str, int]) -> Any:
 
 async def decode_async(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
     """Decode a selection of a stored chunk."""
-    try:
-        read = plan(codec, selection, spec, str(getter))
-    except NotNativeError as error:
-        observe.note_fallback(str(error))
+    read = plan_or_note(codec, selection, spec, str(getter))
+    if read is None:
         return NOT_NATIVE
     totals: dict[str, int] = {}
     here = fetch.set_at_hand(read, getter)
@@ -61,10 +66,8 @@ async def decode_async(codec: Any, getter: Any, selection: Any, spec: Any) -> An
 
 def decode_sync(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
     """The synchronous twin; for getters with `get_sync`."""
-    try:
-        read = plan(codec, selection, spec, str(getter))
-    except NotNativeError as error:
-        observe.note_fallback(str(error))
+    read = plan_or_note(codec, selection, spec, str(getter))
+    if read is None:
         return NOT_NATIVE
     totals: dict[str, int] = {}
     here = fetch.set_at_hand(read, getter)
@@ -77,10 +80,8 @@ def decode_sync(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
 
 def decode_whole(codec: Any, stored: Any, spec: Any) -> Any:
     """Decode a whole chunk from its bytes."""
-    try:
-        read = plan(codec, (slice(None),) * len(spec.shape), spec, "<chunk>")
-    except NotNativeError as error:
-        observe.note_fallback(str(error))
+    read = plan_or_note(codec, (slice(None),) * len(spec.shape), spec, "<chunk>")
+    if read is None:
         return NOT_NATIVE
     read.set_object(_zarr.cpu_bytes(stored))
     return result(read, run_reads([read], config.threads()))

@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 _zarr_read: Any = BatchedCodecPipeline.read
 
 
+def load_reading() -> tuple[Any, Any] | None:
+    """The modules that read; None, with one warning, where the kernels can't be loaded: zarr then reads as it did."""
+    try:
+        from cyzarr import observe
+        from cyzarr.plan import chunkreads
+    except ImportError as error:
+        from cyzarr.notes import warn_once
+
+        warn_once(f"cyzarr's kernels can't be loaded, zarr reads as it did: {error}")
+        return None
+    return observe, chunkreads
+
+
 def set_zarr_read(read: Any) -> None:
     """Tell which function was there before ours took its place."""
     global _zarr_read
@@ -25,10 +38,11 @@ def set_zarr_read(read: Any) -> None:
 
 async def _read(pipeline: Any, batch_info: Iterable[Any], out: Any, drop_axes: tuple[int, ...]) -> Any:
     """Read through the kernels, or through zarr's own code where they don't hold the chain."""
-    from cyzarr import observe
-    from cyzarr.plan import chunkreads
-
+    loaded = load_reading()
     batch = list(batch_info)
+    if loaded is None:
+        return await _zarr_read(pipeline, batch, out, drop_axes)
+    observe, chunkreads = loaded
     try:
         plan = chunkreads.plan_batch(pipeline, batch, out, tuple(drop_axes))
     except chunkreads.NotNativeError as error:
@@ -43,6 +57,9 @@ class CodecPipeline(BatchedCodecPipeline):
     Chosen by ``zarr.config.set({"codec_pipeline.path": "cyzarr.CodecPipeline"})`` or by the environment variable
     ``ZARR_CODEC_PIPELINE__PATH``. It holds for arrays that are opened afterwards.
     """
+
+    # Tells the direct road that this pipeline's arrays are its own, too; a subclass says so itself.
+    _cyzarr_pipeline = True
 
     async def read(self, batch_info: Iterable[Any], out: Any, drop_axes: tuple[int, ...] = ()) -> Any:
         """Read the chunks of a batch into `out`."""

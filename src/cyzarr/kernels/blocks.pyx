@@ -544,9 +544,15 @@ def copy_block(src not None, dst not None):
     cdef int ndim = a.ndim
     cdef const char* from_ = <const char*> cnp.PyArray_DATA(a)
     cdef char* to = <char*> cnp.PyArray_DATA(b)
+    # Copied: another thread may give an array another shape meanwhile.
+    cdef Py_ssize_t counts[MAX_NDIM]
+    cdef Py_ssize_t src_strides[MAX_NDIM]
+    cdef Py_ssize_t dst_strides[MAX_NDIM]
+    memcpy(counts, a.shape, ndim * sizeof(Py_ssize_t))
+    memcpy(src_strides, a.strides, ndim * sizeof(Py_ssize_t))
+    memcpy(dst_strides, b.strides, ndim * sizeof(Py_ssize_t))
     with nogil:
-        copy_items(&plan.plan, ndim, <const Py_ssize_t*> a.shape, from_, <const Py_ssize_t*> a.strides,
-                   to, <const Py_ssize_t*> b.strides)
+        copy_items(&plan.plan, ndim, counts, from_, src_strides, to, dst_strides)
 
 
 def fill_block(dst not None, value):
@@ -562,6 +568,8 @@ def fill_block(dst not None, value):
     ------
     ValueError
         `dst` is read-only, or `value` is bytes of another length than an item's.
+    TypeError
+        `dst` is no ndarray, or its items hold Python objects.
 
     Notes
     -----
@@ -581,9 +589,13 @@ def fill_block(dst not None, value):
     cdef Py_ssize_t itemsize = dst.dtype.itemsize
     cdef char* to = <char*> cnp.PyArray_DATA(b)
     cdef int ndim = b.ndim
+    cdef Py_ssize_t counts[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    memcpy(counts, b.shape, ndim * sizeof(Py_ssize_t))
+    memcpy(strides, b.strides, ndim * sizeof(Py_ssize_t))
     if b.size and itemsize:
         with nogil:
-            fill_nd(ndim, <const Py_ssize_t*> b.shape, item, itemsize, to, <const Py_ssize_t*> b.strides)
+            fill_nd(ndim, counts, item, itemsize, to, strides)
 
 
 def gather(src not None, indices, dst not None):
@@ -632,8 +644,12 @@ def gather(src not None, indices, dst not None):
         spans[axis].place = <const Py_ssize_t*> cnp.PyArray_DATA(index)
     cdef const char* from_ = <const char*> cnp.PyArray_DATA(a)
     cdef char* to = <char*> cnp.PyArray_DATA(b)
+    cdef Py_ssize_t src_strides[MAX_NDIM]
+    cdef Py_ssize_t dst_strides[MAX_NDIM]
+    memcpy(src_strides, a.strides, ndim * sizeof(Py_ssize_t))
+    memcpy(dst_strides, b.strides, ndim * sizeof(Py_ssize_t))
     with nogil:
-        place_spans(&plan.plan, ndim, spans, from_, <const Py_ssize_t*> a.strides, to, <const Py_ssize_t*> b.strides)
+        place_spans(&plan.plan, ndim, spans, from_, src_strides, to, dst_strides)
 
 
 def checked_indices(shape, indices, lengths):

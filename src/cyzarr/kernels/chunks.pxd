@@ -12,5 +12,9 @@ cdef class ChunkRead:
     cdef Read* read
     cdef Source source
     cdef Segment* segments
-    cdef object _uses            # what the read points to: index arrays, buffers, a path
-    cdef int _set_source(self) except -1
+    cdef object _uses            # the index arrays that the read points to
+    cdef object _held            # what the source points to
+    cdef int _set_source(self, Py_ssize_t size, const char* data, object held) except -1
+    cdef int _refuse_running(self) except -1
+    cdef tuple position(self, Py_ssize_t number)
+    cdef list touched(self)

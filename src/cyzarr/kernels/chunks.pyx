@@ -195,7 +195,9 @@ cdef class ChunkRead:
         cdef uint64_t limit = FAR if size is None else size
         cdef bint absent
         cdef int code
-        index = bytes(index)
+        if self.index_request is None:
+            raise ValueError("only a shard that nothing stands around has inner chunks to ask for")
+        index = bytes(memoryview(index))
         raw = index
         failure_clear(&failure)
         failure.length, failure.expected, failure.found = len(index), root.index.nbytes, len(index)
@@ -218,13 +220,13 @@ cdef class ChunkRead:
                 found.add((offset, nbytes))
         return sorted(found)
 
-    def position(self, Py_ssize_t number):
+    cdef tuple position(self, Py_ssize_t number):
         """The grid position, in the array's axes, of the inner chunk with this number in the index."""
         cdef const Node* root = self.program.root
         return tuple((number // root.index.strides[axis]) % (root.shape[axis] // root.inner[axis])
                      for axis in range(root.ndim))
 
-    def touched(self):
+    cdef list touched(self):
         """The numbers, in the index, of the inner chunks that the selection touches."""
         cdef const Node* root = self.program.root
         cdef Py_ssize_t i
@@ -243,29 +245,36 @@ cdef class ChunkRead:
             numbers = np.add.outer(numbers, np.array(along, dtype=np.intp)).ravel()
         return numbers.tolist()
 
-    cdef int _set_source(self) except -1:
+    cdef int _set_source(self, Py_ssize_t size, const char* data, object held) except -1:
+        """Read from memory: `size` bytes at `data`, or from the segments; -1: there is no object."""
+        self._refuse_running()
+        self.source.size = size
+        self.source.data = data
+        self._held = held
         self.read.memory = &self.source
         self.read.literal = True
         return 0
 
+    cdef int _refuse_running(self) except -1:
+        if self.running:
+            raise RuntimeError(f"the read of {self.key!r} is running")
+        return 0
+
     def set_missing(self):
         """There is no such object: its part of `out` becomes the fill value."""
-        self.source.size = -1
-        self._set_source()
+        self._set_source(-1, NULL, None)
 
     def set_object(self, data):
-        """The whole stored object, as any contiguous buffer; it is held, not copied."""
+        """The whole stored object, as any contiguous buffer; it is held, not copied, and must not change meanwhile."""
         view = np.frombuffer(data, dtype=np.uint8)
-        self._uses.append(view)
-        self.source.size = view.size
-        self.source.data = <const char*> cnp.PyArray_DATA(<cnp.ndarray> view)
-        self._set_source()
+        self._set_source(view.size, <const char*> cnp.PyArray_DATA(<cnp.ndarray> view), view)
 
     def set_file(self, bytes path not None):
         """The stored object is a file; it is opened when the read runs."""
         if b"\0" in path:
             raise ValueError(f"path {path!r} holds a NUL byte")
-        self._uses.append(path)
+        self._refuse_running()
+        self._held = path
         self.read.prefix = path
         self.read.prefix_nbytes = len(path)
         self.read.literal = True
@@ -277,26 +286,38 @@ cdef class ChunkRead:
         `size` is the object's length where it is known; else the object is taken to end with what was fetched.
         """
         cdef const Node* root = self.program.root
-        held = sorted(((offset, np.frombuffer(data, dtype=np.uint8)) for offset, data in parts if len(data)),
-                      key=lambda part: part[0])
+        cdef Segment* segments
+        self._refuse_running()
+        held = [(checked_offset(at, data), np.frombuffer(data, dtype=np.uint8)) for at, data in parts if len(data)]
+        held.sort(key=lambda part: part[0])
         end = max([offset + view.size for offset, view in held], default=0)
+        if size is not None:
+            checked_offset(size, b"")
         if index is not None:
             at_end = (end + root.index.nbytes if size is None else size) - root.index.nbytes
-            held = merged_parts(held, 0 if root.index.at_start else at_end, np.frombuffer(index, dtype=np.uint8))
+            at = checked_offset(0 if root.index.at_start else at_end, index)
+            held = merged_parts(held, at, np.frombuffer(index, dtype=np.uint8))
             end = max(end, max(offset + view.size for offset, view in held))
-        free(self.segments)
-        self.segments = <Segment*> calloc(max(len(held), 1), sizeof(Segment))
-        if self.segments == NULL:
+        segments = <Segment*> calloc(max(len(held), 1), sizeof(Segment))
+        if segments == NULL:
             raise MemoryError
         for i, (offset, view) in enumerate(held):
-            self.segments[i].offset = offset
-            self.segments[i].nbytes = view.size
-            self.segments[i].data = <const char*> cnp.PyArray_DATA(<cnp.ndarray> view)
-        self._uses.append(held)
-        self.source.size = end if size is None else size
-        self.source.segments = self.segments
+            segments[i].offset = offset
+            segments[i].nbytes = view.size
+            segments[i].data = <const char*> cnp.PyArray_DATA(<cnp.ndarray> view)
+        self._set_source(end if size is None else size, NULL, held)
+        free(self.segments)
+        self.segments = segments
+        self.source.segments = segments
         self.source.n_segments = len(held)
-        self._set_source()
+
+
+def checked_offset(offset, data):
+    """An offset at which `data` can lie."""
+    offset = operator.index(offset)
+    if offset < 0 or offset + len(data) > FAR:
+        raise ValueError(f"{len(data)} bytes can't lie at offset {offset}")
+    return offset
 
 
 def merged_parts(held, offset, index):
@@ -374,6 +395,7 @@ def run_reads(reads, threads=1):
     cdef ChunkRead one
     cdef Read** group
     reads = [read for read in reads if (<ChunkRead?> read).read.n_tasks > 0]
+    over = True
     group = <Read**> calloc(max(len(reads), 1), sizeof(void*))
     if group == NULL:
         raise MemoryError
@@ -397,9 +419,13 @@ def run_reads(reads, threads=1):
             return dict.fromkeys(("requests", "bytes_read", "bytes_needed", "chunks_decoded", "chunks_missing",
                                   "inner_missing"), 0)
         return group[0].stats
+    except KeyboardInterrupt:
+        # Helpers may still be at work on them.
+        over = False
+        raise
     finally:
         for i in range(n):
-            (<ChunkRead> reads[i]).running = False
+            (<ChunkRead> reads[i]).running = not over
         free(group)
 
 
@@ -430,11 +456,14 @@ def decode_shard(data, Program spec not None, selection, out):
 
     Notes
     -----
-    Only the touched inner chunks are decoded. Releases the GIL. `data` may change meanwhile: what comes out
-    is then unspecified, but nothing is read or written outside the buffers.
+    Only the touched inner chunks are decoded. Releases the GIL. `data` must not change meanwhile, nor share
+    memory with `out` (ValueError).
     """
     read = ChunkRead(spec, selection, out, "<bytes>")
     # A buffer that doesn't let itself be viewed as bytes says so here.
-    read.set_object(memoryview(data).cast("B") if not isinstance(data, np.ndarray) else data.reshape(-1).view(np.uint8))
+    stored = np.frombuffer(data, dtype=np.uint8)
+    if np.may_share_memory(stored, out):
+        raise ValueError("data and out share memory")
+    read.set_object(stored)
     run_reads([read])
     return out

@@ -6,7 +6,7 @@ from cyzarr.kernels.readplan cimport Read
 # not in memory. Returns a status; OK, or the failure is in one of the reads.
 cdef int reads_run(Read** reads, Py_ssize_t n, int threads, object keep) except? -1
 # Forget a run, so that the read can run anew.
-cdef void read_reset(Read* read) noexcept nogil
+cdef void read_reset(Read* read) noexcept
 cdef int read_run_held(Read* read) noexcept
 cdef int read_raise(Read* read, object prefix) except -1
 cdef object object_key(const Read* read, Py_ssize_t number)

@@ -206,13 +206,15 @@ cdef int run_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssiz
             take_part(&spans[axis], part, read.parts)
     elif read.parts > 1:
         take_part(&spans[read.part_axis], part, read.parts)
-    if spans[0].count == 0 and read.parts > 1:
-        # A part of nothing; not reached but for objects with fewer points than parts.
+    if read.target.points and spans[0].count == 0:
+        # An object with fewer points than parts.
         if read.memory == NULL:
             object_close(source.fd)
         return OK
     if missing:
-        worker.stats.chunks_missing += part == 0
+        # An object counts once, with its first part.
+        worker.stats.chunks_missing += (
+            spans[0].index == read.outer[0][at[0]].index if read.target.points else part == 0)
         read.missing = True
         fill_target(&read.target, spans)
         return OK
@@ -236,7 +238,7 @@ cdef int run_task(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
         code = run_inner(read, worker, number, at, task - read.first[number], part)
     else:
         code = run_object(read, worker, number, at, part)
-    if part:
+    if part and not read.target.points:
         # A chunk counts once, with its first part.
         worker.stats.chunks_decoded = before.chunks_decoded
         worker.stats.inner_missing = before.inner_missing
@@ -294,9 +296,12 @@ cdef void leave_held(void* context, void* worker) noexcept nogil:
     add_stats(<Read*> context, <Worker*> worker)
 
 
-cdef void read_reset(Read* read) noexcept nogil:
+cdef void read_reset(Read* read) noexcept:
     """Forget a run, so that the read can run anew."""
     cdef Py_ssize_t i
+    if read.error != NULL:
+        Py_DECREF(<object> read.error)
+        read.error = NULL
     memset(&read.stats, 0, sizeof(Stats))
     failure_clear(&read.failure)
     read.missing = False

@@ -10,6 +10,7 @@ import os
 import threading
 
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free
 
 from cyzarr.kernels.status cimport E_NOMEM, OK
@@ -76,7 +77,6 @@ cdef struct Job:
 
 cdef Job* jobs = NULL
 cdef int helpers = 0
-cdef int idle_helpers = 0
 cdef pthread_mutex_t pool_lock
 cdef pthread_cond_t work
 pthread_mutex_init(&pool_lock, NULL)
@@ -150,14 +150,10 @@ cdef void serve() noexcept nogil:
     cdef Job* job
     cdef Worker* worker
     cdef int slot
-    global idle_helpers
     pthread_mutex_lock(&pool_lock)
     while True:
-        if jobs == NULL:
-            idle_helpers += 1
-            while jobs == NULL:
-                pthread_cond_wait(&work, &pool_lock)
-            idle_helpers -= 1
+        while jobs == NULL:
+            pthread_cond_wait(&work, &pool_lock)
         job = jobs
         slot = job.taken
         job.taken += 1
@@ -172,6 +168,8 @@ cdef void serve() noexcept nogil:
             run_slice(job, slot, worker, 0)
             job.leave(job.context, worker)
             worker_release(worker)
+        else:
+            give_up(job, E_NOMEM)
         pthread_mutex_lock(&job.lock)
         job.active -= 1
         pthread_cond_broadcast(&job.left)
@@ -185,12 +183,17 @@ def _helper():
 
 
 cdef int start_helpers(int wanted) except -1:
-    """Have at least `wanted` helpers."""
+    """Have at least `wanted` helpers, or as many as the system gives."""
     global helpers
     while helpers < wanted:
-        # Counted first: the thread may be needed by others before start() returns.
+        # Counted first: another thread may want helpers before start() returns.
         helpers += 1
-        threading.Thread(target=_helper, name=f"cyzarr-{helpers}", daemon=True).start()
+        try:
+            threading.Thread(target=_helper, name=f"cyzarr-{helpers}", daemon=True).start()
+        except RuntimeError:
+            # No more threads to be had, or the interpreter is going down.
+            helpers -= 1
+            break
     return 0
 
 
@@ -287,6 +290,8 @@ cdef int run_pooled(TaskFunction run, LeaveFunction leave, void* context, Py_ssi
     cdef int status
     sweep_abandoned()
     start_helpers(slots - 1)
+    slots = min(slots, helpers + 1)
+    watch = watch and helpers > 0
     job = job_new(run, leave, context, n_tasks, slots, 1 if watch else 0)
     if job == NULL:
         raise MemoryError
@@ -348,6 +353,8 @@ cdef int abandon(Job* job, object keep) except -1:
     if done:
         job_free(job)
     else:
+        # For good until the helpers are done: the interpreter may clear this module's names before that.
+        Py_INCREF(keep)
         abandoned.append((<size_t> job, keep))
     return 0
 
@@ -367,6 +374,7 @@ cdef int sweep_abandoned() except -1:
         if done and entry in abandoned:
             abandoned.remove(entry)
             job_free(job)
+            Py_DECREF(entry[1])
     return 0
 
 
@@ -382,9 +390,11 @@ def after_fork_in_parent():
 
 def after_fork_in_child():
     """Threads don't survive a fork: start anew. Jobs of other threads stay theirs, in the parent."""
-    global jobs, helpers, idle_helpers
+    global jobs, helpers
     jobs = NULL
-    helpers = idle_helpers = 0
+    helpers = 0
+    # Their helpers are not here: what they were at stays as it is.
+    abandoned.clear()
     pthread_mutex_init(&pool_lock, NULL)
     pthread_cond_init(&work, NULL)
 

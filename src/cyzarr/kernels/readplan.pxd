@@ -17,7 +17,6 @@ cdef extern from "<pthread.h>" nogil:
 # A stored shard whose index the tasks of its inner chunks share.
 cdef struct Object:
     int state
-    int status
     Source source
     Buffer index
     Py_ssize_t left              # tasks that have not ended
@@ -29,8 +28,7 @@ cdef struct Read:
     Target target
     Py_ssize_t n_objects
     Py_ssize_t n_tasks
-    Py_ssize_t* first            # tasks before each object; NULL where each has `per`
-    Py_ssize_t per
+    Py_ssize_t* first            # tasks before each object; NULL where each has one
     bint shared                  # a task is an inner chunk of a shard (else a whole object)
     int part_axis                # each of these may be cut into parts along one axis
     Py_ssize_t parts
@@ -68,5 +66,4 @@ cdef void positions(const Read* read, Py_ssize_t number, Py_ssize_t* at) noexcep
 cdef Py_ssize_t object_of(const Read* read, Py_ssize_t task) noexcept nogil
 # Narrow a span to one of its parts.
 cdef void take_part(Span* span, Py_ssize_t part, Py_ssize_t parts) noexcept nogil
-cdef bint worth_threads(const Read* read, int threads) noexcept nogil
 cdef void read_split(Read* read, int threads) noexcept nogil

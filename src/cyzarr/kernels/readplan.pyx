@@ -24,6 +24,8 @@ cdef extern from "<pthread.h>" nogil:
 cdef double TASK_NS = 2000
 cdef double COPY_NS = 0.2
 cdef double DECODE_NS = 0.8
+# From so many index-array positions on, planning gives up the GIL.
+cdef Py_ssize_t GIL_COUNT = 20000
 # More touched chunks on one axis than memory could hold.
 cdef Py_ssize_t MAX_TABLE = <Py_ssize_t> 1 << 48
 
@@ -49,11 +51,28 @@ cdef Read* read_new(Program program, const Span* selection, bint points, char* o
     pthread_mutex_init(&read.lock, NULL)
     pthread_cond_init(&read.loaded, NULL)
     failure_clear(&read.failure)
-    if plan_tables(read, selection) != OK or plan_tasks(read) != OK:
+    if plan_read(read, selection) != OK:
         read_free(read)
         raise MemoryError
     read.cost_ns = estimate(read, program.compressed)
     return read
+
+
+cdef int plan_read(Read* read, const Span* selection) noexcept:
+    """The tables and the tasks; without the GIL where that takes long."""
+    cdef Py_ssize_t indexed = 0
+    cdef int axis, code
+    for axis in range(read.root.ndim):
+        if selection[axis].index != NULL:
+            indexed += selection[axis].count
+    if indexed < GIL_COUNT:
+        code = plan_tables(read, selection)
+        return plan_tasks(read) if code == OK else code
+    with nogil:
+        code = plan_tables(read, selection)
+        if code == OK:
+            code = plan_tasks(read)
+    return code
 
 
 cdef void read_free(Read* read) noexcept:
@@ -233,13 +252,14 @@ cdef int plan_tasks(Read* read) noexcept nogil:
     read.n_objects = 1
     for axis in range(read.root.ndim):
         read.n_objects = read.n_outer[axis] if read.target.points else read.n_objects * read.n_outer[axis]
-    read.per = 1
     read.n_tasks = read.n_objects
     if not read.shared or read.n_objects == 0:
         return OK
-    read.objects = <Object*> calloc(read.n_objects, sizeof(Object))
     read.first = <Py_ssize_t*> malloc((read.n_objects + 1) * sizeof(Py_ssize_t))
-    if read.objects == NULL or read.first == NULL:
+    if read.first == NULL:
+        return E_NOMEM
+    read.objects = <Object*> calloc(read.n_objects, sizeof(Object))
+    if read.objects == NULL:
         return E_NOMEM
     read.n_tasks = 0
     for i in range(read.n_objects):
@@ -311,10 +331,6 @@ cdef double estimate(const Read* read, bint compressed) noexcept nogil:
             # At most an inner chunk for each point, and at most all inner chunks of all touched shards.
             decoded = min(<double> read.root.nbytes * read.n_tasks, <double> read.root.child.nbytes * read.n_points)
     return read.n_tasks * TASK_NS + picked * COPY_NS + decoded * DECODE_NS
-
-
-cdef bint worth_threads(const Read* read, int threads) noexcept nogil:
-    return threads > 1 and read.cost_ns > HOP_NS and (read.n_tasks > 1 or read.parts > 1)
 
 
 cdef void read_split(Read* read, int threads) noexcept nogil:

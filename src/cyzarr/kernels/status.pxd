@@ -20,7 +20,6 @@ cdef enum Status:
     E_PYTHON = 16      # a Python codec raised; the exception is kept
     E_CANCELLED = 17   # the read was given up (Ctrl-C, or another task's failure)
     E_SEGMENT = 18     # bytes were needed that no fetched segment holds
-    E_BOUNDS = 19      # a position lies outside its chunk
 
 cdef enum:
     MAX_DEPTH = 8      # shards within shards

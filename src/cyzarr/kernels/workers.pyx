@@ -15,7 +15,7 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_mutex_unlock(pthread_mutex_t*)
 
 cdef enum:
-    # A worker at rest keeps no scratch beyond this.
+    # No buffer of a worker at rest is larger than this.
     KEPT_SCRATCH = 1 << 25
 
 cdef Worker* idle_workers = NULL
@@ -47,6 +47,8 @@ cdef void worker_release(Worker* worker) noexcept nogil:
     global idle_workers
     for i in range(3 * (MAX_DEPTH + 1)):
         trim(&worker.buffers[i])
+    for i in range(MAX_DEPTH + 1):
+        trim(&worker.tables[i])
     trim(&worker.spare[0])
     trim(&worker.spare[1])
     if pthread_mutex_trylock(&idle_lock) == 0:
@@ -97,8 +99,12 @@ cdef int fail(Worker* worker, int code, Py_ssize_t offset, Py_ssize_t length, Py
 
 
 def before_fork():
-    """Hold the list of idle workers while the process forks, so that the child finds it whole."""
-    pthread_mutex_lock(&idle_lock)
+    """Hold the list of idle workers while the process forks, so that the child finds it whole.
+
+    Without the GIL: another thread that forks may hold the lock, and need the GIL to let go of it.
+    """
+    with nogil:
+        pthread_mutex_lock(&idle_lock)
 
 
 def after_fork_in_parent():

@@ -53,12 +53,13 @@ def program_for(owner: Any, codecs: Sequence[Any], spec: Any) -> Program:
         try:
             found = compile_chain(codecs, spec.shape, spec.dtype, spec.fill_value, spec.order)
         except NotNativeError as error:
-            found = error
+            # Its text alone: an exception would keep its traceback's frames.
+            found = str(error)
         if len(cache) >= MAX_PROGRAMS:
             cache.clear()
         cache[key] = found
-    if isinstance(found, NotNativeError):
-        raise NotNativeError(str(found))
+    if isinstance(found, str):
+        raise NotNativeError(found)
     return found  # type: ignore[no-any-return]
 
 

@@ -144,7 +144,7 @@ cdef int compile_store(Compiled made) except -1:
 
 
 cdef int compile_layout(Compiled made, object async_array) except -1:
-    made.chosen = not observe.is_default_pipeline(made.pipeline)
+    made.chosen = not _zarr.is_default_pipeline(made.pipeline)
     if made.chosen:
         raise NotNativeError(f"pipeline {type(made.pipeline).__name__} was chosen")
     made.program = compile_array(async_array)
@@ -596,3 +596,6 @@ def set_tracing(bint on):
 def served_reads():
     """How many reads took the direct road since the process started."""
     return served
+
+
+observe.register_direct(served_reads, set_tracing)

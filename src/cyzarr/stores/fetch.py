@@ -86,13 +86,36 @@ class Request:
         return None if self.stop is None else RangeByteRequest(self.start, self.stop)
 
 
+@dataclass(frozen=True)
+class Ranges:
+    """Many parts of a stored object: (offset, nbytes), ascending. Neighbours up to a gap are asked for as one.
+
+    The answer is Parts, None where there is no such object.
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+    max_gap: int
+    max_nbytes: int
+
+    def merged(self) -> list[Request]:
+        """What is asked for: neighbours together."""
+        joined = merge(self.ranges, self.max_gap, self.max_nbytes)
+        return [Request(start=start, stop=stop) for start, stop in joined]
+
+
+class Parts(list[Any]):
+    """The answer to Ranges: (start, stop, buffer) each, and how many requests of the store they took."""
+
+    requests = 0
+
+
 WHOLE = Request()
 SIZE = Request(size=True)
 
 
 def requests_of(
     read: ChunkRead, partial: bool, spec: Any, size: str = "ask"
-) -> Generator[list[Request], list[Any], None]:
+) -> Generator[list[Request | Ranges], list[Any], None]:
     """Ask for the bytes that a read needs, and give them to it.
 
     Parameters
@@ -107,7 +130,7 @@ def requests_of(
 
     Yields
     ------
-    list of Request
+    list of Request and Ranges
         To be answered by a list of buffers or lengths, None where there is no such object.
     """
     index = read.index_request
@@ -119,7 +142,7 @@ def requests_of(
         yield from _whole_request(read)
 
 
-def _whole_request(read: ChunkRead) -> Generator[list[Request], list[Any], None]:
+def _whole_request(read: ChunkRead) -> Generator[list[Request | Ranges], list[Any], None]:
     (found,) = yield [WHOLE]
     if found is None:
         read.set_missing()
@@ -129,26 +152,27 @@ def _whole_request(read: ChunkRead) -> Generator[list[Request], list[Any], None]
 
 def _shard_requests(
     read: ChunkRead, index_request: tuple[str, int], spec: Any
-) -> Generator[list[Request], list[Any], None]:
+) -> Generator[list[Request | Ranges], list[Any], None]:
     """The index, then the touched inner chunks, neighbours together."""
     location, nbytes = index_request
     (index,) = yield [Request(stop=nbytes) if location == "start" else Request(last=nbytes)]
     if index is None:
         read.set_missing()
         return
-    groups = merge([one for one in read.inner_requests(index) if one[1] > 0], *_zarr.coalesce_limits(spec.config))
-    wanted = [Request(start=low, stop=high) for low, high in groups]
-    answers = (yield wanted) if wanted else []
-    if any(one is None for one in answers):
-        # Gone between the index and the data: as if it had not been there.
+    ranges = [one for one in read.inner_requests(index) if one[1] > 0]
+    parts: Any = []
+    if ranges:
+        (parts,) = yield [Ranges(tuple(ranges), *_zarr.coalesce_limits(spec.config))]
+    if parts is None:
+        # Gone between the index and the data: as if it had not been there, which is zarr's rule, too.
         read.set_missing()
         return
-    for request, answer in zip(wanted, answers, strict=True):
-        check_length(read.key, request, answer)
-    read.set_parts([(request.start, answer) for request, answer in zip(wanted, answers, strict=True)], index=index)
+    for start, stop, answer in parts:
+        check_length(read.key, Request(start=start, stop=stop), answer)
+    read.set_parts([(start, answer) for start, _, answer in parts], index=index)
 
 
-def _window_requests(read: ChunkRead, size: str) -> Generator[list[Request], list[Any], None]:
+def _window_requests(read: ChunkRead, size: str) -> Generator[list[Request | Ranges], list[Any], None]:
     """The block of an uncompressed chunk that is needed, and at the same time the object's length."""
     ((offset, nbytes),) = read.chunk_requests()
     stored = read.stored_nbytes
@@ -205,8 +229,11 @@ def check_length(key: str, request: Request, answer: np.ndarray[Any, Any]) -> No
 
 def count(totals: dict[str, int], answers: list[Any]) -> None:
     """Count requests and the bytes that came."""
-    nbytes = sum(one.size for one in answers if isinstance(one, np.ndarray))
-    totals["requests"] = totals.get("requests", 0) + len(answers)
+    parts = [one for one in answers if isinstance(one, Parts)]
+    single = [one for one in answers if not isinstance(one, Parts)]
+    held = [*single, *(part for listed in parts for *_, part in listed)]
+    nbytes = sum(one.size for one in held if isinstance(one, np.ndarray))
+    totals["requests"] = totals.get("requests", 0) + len(single) + sum(one.requests for one in parts)
     totals["bytes_read"] = totals.get("bytes_read", 0) + nbytes
 
 
@@ -217,7 +244,7 @@ def may_read_parts(getter: Any) -> bool:
 
 def knows_sizes(getter: Any) -> bool:
     """Whether a store tells an object's length otherwise than by reading it, as zarr's base class does."""
-    return type(getter) is StorePath and type(getter.store).getsize is not Store.getsize
+    return type(getter) is StorePath and getattr(type(getter.store), "getsize", Store.getsize) is not Store.getsize
 
 
 class Limit:
@@ -227,8 +254,10 @@ class Limit:
         allowed = zarr.config.get("async.concurrency")
         self.gate: Any = contextlib.nullcontext() if allowed is None else asyncio.Semaphore(allowed)
 
-    async def ask(self, getter: Any, spec: Any, request: Request) -> Any:
+    async def ask(self, getter: Any, spec: Any, request: Request | Ranges) -> Any:
         """The answer to one request: a uint8 array or a length; None where there is no such object."""
+        if isinstance(request, Ranges):
+            return await self.ask_ranges(getter, spec, request)
         async with self.gate:
             if request.size:
                 try:
@@ -237,6 +266,45 @@ class Limit:
                     return None
             found = await getter.get(spec.prototype, request.byte_range())
         return None if found is None else _zarr.cpu_bytes(found)
+
+    async def ask_ranges(self, getter: Any, spec: Any, request: Ranges) -> Parts | None:
+        """The parts of an object: by the store's own `get_ranges` (zarr 3.3 on), else by one `get` for each merged range."""
+        if getattr(getter.store, "get_ranges", None) is not None:
+            async with self.gate:
+                return await from_get_ranges(getter, spec, request)
+        wanted = request.merged()
+        found = await asyncio.gather(*(self.ask(getter, spec, one) for one in wanted))
+        if any(one is None for one in found):
+            return None
+        parts = Parts((one.start, one.stop, part) for one, part in zip(wanted, found, strict=True))
+        parts.requests = len(wanted)
+        return parts
+
+
+async def from_get_ranges(getter: Any, spec: Any, request: Ranges) -> Parts | None:
+    """The parts of an object, through the store's `get_ranges`, which joins neighbours by itself."""
+    wanted = [RangeByteRequest(offset, offset + nbytes) for offset, nbytes in request.ranges]
+    parts = Parts()
+    try:
+        async for group in getter.store.get_ranges(
+            getter.path,
+            wanted,
+            prototype=spec.prototype,
+            max_gap_bytes=request.max_gap,
+            max_coalesced_bytes=request.max_nbytes,
+        ):
+            parts.requests += 1
+            for at, buffer in group:
+                if buffer is None:
+                    return None
+                parts.append((wanted[at].start, wanted[at].end, _zarr.cpu_bytes(buffer)))
+    except BaseExceptionGroup as failures:
+        # A missing key is said so by an error here.
+        _, others = failures.split(FileNotFoundError)
+        if others is not None:
+            raise others from None
+        return None
+    return parts
 
 
 async def fetch_chunk(read: ChunkRead, getter: Any, spec: Any, limit: Limit, totals: dict[str, int]) -> ChunkRead:
@@ -261,6 +329,15 @@ def fetch_chunk_sync(read: ChunkRead, getter: Any, spec: Any, totals: dict[str, 
             wanted = talk.send(answers)
         except StopIteration:
             return
-        found = [getter.get_sync(prototype=spec.prototype, byte_range=one.byte_range()) for one in wanted]
-        answers = [None if one is None else _zarr.cpu_bytes(one) for one in found]
+        answers = [ask_sync(getter, spec, one) for one in wanted]
         count(totals, answers)
+
+
+def ask_sync(getter: Any, spec: Any, request: Request | Ranges) -> Any:
+    """The answer to one request, through the getter's `get_sync`."""
+    if isinstance(request, Ranges):
+        found = Parts((one.start, one.stop, ask_sync(getter, spec, one)) for one in request.merged())
+        found.requests = len(found)
+        return None if any(part is None for *_, part in found) else found
+    answer = getter.get_sync(prototype=spec.prototype, byte_range=request.byte_range())
+    return None if answer is None else _zarr.cpu_bytes(answer)
