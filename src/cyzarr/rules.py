@@ -76,7 +76,7 @@ def _judge_again(self: Any, given: dict[str, Any], refusal: ValueError) -> None:
         raise refusal
 
 
-def metadata_from_dict(cls: Any, data: Any, **given: Any) -> Any:
+def metadata_from_dict(cls: Any, /, data: Any, **given: Any) -> Any:
     """`ArrayV3Metadata.from_dict`: a stored document is read."""
     original = _originals["from_dict"].__func__
     if not is_active():
@@ -156,7 +156,7 @@ def spelt_out(document: Any) -> Any:
     """A document with names spelt as zarr knows them; the document itself where it is so already."""
     if not isinstance(document, Mapping):
         return document
-    found = {}
+    found: dict[str, Any] = {}
     codecs = document.get("codecs")
     if isinstance(codecs, list | tuple) and any(_has_bare(codec) for codec in codecs):
         found["codecs"] = [_with_name(codec) for codec in codecs]

@@ -22,7 +22,7 @@ from cyzarr.kernels.files cimport object_read
 from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
 from cyzarr.kernels.natives cimport DECODE_BLOSC, DECODE_CRC32C, decoder_native
 from cyzarr.kernels.program cimport NODE_BYTES, Filter, Node
-from cyzarr.kernels.shardindex cimport check_entry, entry_number, index_entry, index_verify
+from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
 from cyzarr.kernels.status cimport (
     E_CHECKSUM,
     E_DECODE,
@@ -495,28 +495,6 @@ cdef int load_index(Worker* worker, const Target* target, const Node* node, cons
     code = index_verify(&node.index, buffer.data)
     if code != OK:
         return fail(worker, code, at, node.index.nbytes, 0, 0)
-    # Of an object that was fetched in parts the length may not be known.
-    return OK if source.segments != NULL else check_entries(worker, node, buffer.data, nbytes)
-
-
-cdef int check_entries(Worker* worker, const Node* node, const char* raw, Py_ssize_t nbytes) noexcept nogil:
-    """Hold all entries of an index without a checksum to the shard's length: one that is wrong tells of a torn shard.
-
-    Where there is a checksum, the entries are as they were written, and each is looked at when it is needed.
-    """
-    cdef uint64_t at = 0, length = 0
-    cdef Py_ssize_t i
-    cdef bint absent = False
-    cdef int code
-    if node.index.checksums:
-        return OK
-    for i in range(node.index.entries):
-        # Entries lie `pair` numbers apart from their lengths: either next to each other or in two halves.
-        index_entry(&node.index, raw, entry_number(&node.index, i), &at, &length)
-        code = check_entry(at, length, nbytes, node.child.stored, &absent)
-        if code != OK:
-            return fail(worker, code, <Py_ssize_t> at, <Py_ssize_t> length,
-                        nbytes if code == E_ENTRY else node.child.stored, <Py_ssize_t> length)
     return OK
 
 

@@ -19,9 +19,6 @@ cdef int index_verify(const IndexSpec* spec, const char* raw) noexcept nogil
 cdef void index_entry(const IndexSpec* spec, const char* raw, Py_ssize_t number,
                       uint64_t* offset, uint64_t* nbytes) noexcept nogil
 
-# The number of the i-th entry, in the order in which they are stored.
-cdef Py_ssize_t entry_number(const IndexSpec* spec, Py_ssize_t i) noexcept nogil
-
 # Judge one entry against the object's size and the chunk's fixed stored size (-1: not fixed).
 # OK, E_ENTRY or E_ENTRY_SIZE; absent[0] tells whether the chunk is absent.
 cdef int check_entry(uint64_t offset, uint64_t nbytes, uint64_t size, Py_ssize_t fixed, bint* absent) noexcept nogil

@@ -60,11 +60,6 @@ cdef void index_entry(const IndexSpec* spec, const char* raw, Py_ssize_t number,
         nbytes[0] = bswap8(nbytes[0])
 
 
-cdef Py_ssize_t entry_number(const IndexSpec* spec, Py_ssize_t i) noexcept nogil:
-    # Numbers come in runs of `pair`: a run of offsets, a run of lengths.
-    return i // spec.pair * 2 * spec.pair + i % spec.pair
-
-
 cdef int check_entry(uint64_t offset, uint64_t nbytes, uint64_t size, Py_ssize_t fixed, bint* absent) noexcept nogil:
     absent[0] = offset == ABSENT and nbytes == ABSENT
     if absent[0]:

@@ -175,7 +175,7 @@ def _shard_requests(
 def _window_requests(read: ChunkRead, size: str) -> Generator[list[Request | Ranges], list[Any], None]:
     """The block of an uncompressed chunk that is needed, and at the same time the object's length."""
     ((offset, nbytes),) = read.chunk_requests()
-    stored = read.stored_nbytes
+    stored: int = read.stored_nbytes or 0
     check = config.setting("cyzarr.check_remote_size")
     if nbytes == stored or (check and size == "dear"):
         yield from _whole_request(read)
@@ -268,7 +268,7 @@ class Limit:
         return None if found is None else _zarr.cpu_bytes(found)
 
     async def ask_ranges(self, getter: Any, spec: Any, request: Ranges) -> Parts | None:
-        """The parts of an object: by the store's own `get_ranges` (zarr 3.3 on), else by one `get` for each merged range."""
+        """The parts of an object: by the store's own `get_ranges` (zarr 3.3 on), else by a `get` for each merged range."""
         if getattr(getter.store, "get_ranges", None) is not None:
             async with self.gate:
                 return await from_get_ranges(getter, spec, request)
