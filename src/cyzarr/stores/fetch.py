@@ -268,7 +268,7 @@ class Limit:
         return None if found is None else _zarr.cpu_bytes(found)
 
     async def ask_ranges(self, getter: Any, spec: Any, request: Ranges) -> Parts | None:
-        """The parts of an object: by the store's own `get_ranges` (zarr 3.3 on), else by a `get` for each merged range."""
+        """The parts of an object: by the store's own `get_ranges` (zarr 3.3 on), else by `get`, range by range."""
         if getattr(getter.store, "get_ranges", None) is not None:
             async with self.gate:
                 return await from_get_ranges(getter, spec, request)
