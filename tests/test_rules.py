@@ -824,3 +824,21 @@ def test_valid_documents_open(tmp_path, on):
             assert opened(document).shape == tuple(document["shape"])
             opens += 1
     assert opens > 60
+
+
+# -- the documentation ------------------------------------------------------------------------
+
+PAGE = Path(__file__).parent.parent / "docs" / "metadata.md"
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="the documentation is not here")
+def test_examples_of_the_documentation(monkeypatch):
+    """In the order of the page, in one namespace; what they register is forgotten."""
+    from cyzarr.metadata import context
+
+    monkeypatch.setattr(context, "_default", list(context._default))
+    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    assert len(examples) == 2
+    namespace = {}
+    for example in examples:
+        exec(compile(example, str(PAGE), "exec"), namespace)

@@ -34,6 +34,8 @@ _state = threading.local()
 # zarr's own functions, by name; set by activate.
 _originals: dict[str, Any] = {}
 
+# The cheap look is taken at every open: of plain types, which are quickly told, and all that documents are made of.
+LISTS = (list, tuple)
 USUAL_INDEX = [("bytes", "little"), ("crc32c", None)]
 
 
@@ -128,12 +130,12 @@ def _is_chunk_shape(loc: tuple[Any, ...]) -> bool:
 
 
 def _has_shard(codecs: Any) -> bool:
-    return isinstance(codecs, list | tuple) and any(_parts_of_shard(codec)[0] is not None for codec in codecs)
+    return isinstance(codecs, LISTS) and any(_parts_of_shard(codec)[0] is not None for codec in codecs)
 
 
 def _may_differ(codecs: Any) -> bool:
     """Whether our rules may say otherwise than zarr's: behind another codec, inside a shard, or of an unusual index."""
-    if not isinstance(codecs, list | tuple):
+    if not isinstance(codecs, LISTS):
         return False
     for at, codec in enumerate(codecs):
         inner, index = _parts_of_shard(codec)
@@ -147,22 +149,22 @@ def _may_differ(codecs: Any) -> bool:
 
 def _parts_of_shard(codec: Any) -> tuple[Any, Any]:
     """A shard's inner codecs and index codecs; None for any other codec."""
-    if isinstance(codec, ShardingCodec):
-        return codec.codecs, codec.index_codecs
-    if not isinstance(codec, Mapping) or codec.get("name") != "sharding_indexed":
+    if not isinstance(codec, dict):
+        return (codec.codecs, codec.index_codecs) if isinstance(codec, ShardingCodec) else (None, None)
+    if codec.get("name") != "sharding_indexed":
         return None, None
     configuration = codec.get("configuration")
-    if not isinstance(configuration, Mapping):
+    if not isinstance(configuration, dict):
         return (), ()
     inner, index = configuration.get("codecs", ()), configuration.get("index_codecs", ())
-    return (inner if isinstance(inner, list | tuple) else ()), (index if isinstance(index, list | tuple) else ())
+    return (inner if isinstance(inner, LISTS) else ()), (index if isinstance(index, LISTS) else ())
 
 
 def _name_and_endian(codec: Any) -> tuple[Any, Any]:
     """("bytes", byte order) or (another name, None)."""
-    if isinstance(codec, Mapping):
+    if isinstance(codec, dict):
         configuration = codec.get("configuration")
-        return codec.get("name"), configuration.get("endian") if isinstance(configuration, Mapping) else None
+        return codec.get("name"), configuration.get("endian") if isinstance(configuration, dict) else None
     if isinstance(codec, str):
         return codec, None
     if not isinstance(codec, Codec):
@@ -176,11 +178,11 @@ def _name_and_endian(codec: Any) -> tuple[Any, Any]:
 
 def spelt_out(document: Any) -> Any:
     """A document with names spelt as zarr knows them; the document itself where it is so already."""
-    if not isinstance(document, Mapping):
+    if not isinstance(document, dict):
         return document
     found: dict[str, Any] = {}
     codecs = document.get("codecs")
-    if isinstance(codecs, list | tuple) and any(_has_bare(codec) for codec in codecs):
+    if isinstance(codecs, LISTS) and any(_has_bare(codec) for codec in codecs):
         found["codecs"] = [_with_name(codec) for codec in codecs]
     encoding = document.get("chunk_key_encoding")
     if isinstance(encoding, str):
@@ -194,24 +196,24 @@ def spelt_out(document: Any) -> Any:
 
 def _plain_type(data_type: Any) -> Any:
     """A data type by its name where an object says no more, in a struct, too; itself where it is so already."""
-    if not isinstance(data_type, Mapping):
+    if not isinstance(data_type, dict):
         return data_type
     if _is_only_a_name(data_type):
         return data_type["name"]
     configuration = data_type.get("configuration")
-    if data_type.get("name") != "struct" or not isinstance(configuration, Mapping):
+    if data_type.get("name") != "struct" or not isinstance(configuration, dict):
         return data_type
     listed = configuration.get("fields")
     if not isinstance(listed, list):
         return data_type
     plain = [
-        {**one, "data_type": _plain_type(one["data_type"])} if isinstance(one, Mapping) and "data_type" in one else one
+        {**one, "data_type": _plain_type(one["data_type"])} if isinstance(one, dict) and "data_type" in one else one
         for one in listed
     ]
     return data_type if plain == listed else {**data_type, "configuration": {**configuration, "fields": plain}}
 
 
-def _is_only_a_name(field: Mapping[str, Any]) -> bool:
+def _is_only_a_name(field: dict[str, Any]) -> bool:
     """Whether an object says no more than its name."""
     return (
         isinstance(field.get("name"), str)
@@ -223,8 +225,8 @@ def _is_only_a_name(field: Mapping[str, Any]) -> bool:
 
 def _inner_lists(codec: Any) -> dict[str, Any]:
     """The lists of codecs in a shard's configuration."""
-    configuration = codec.get("configuration") if isinstance(codec, Mapping) else None
-    if not isinstance(configuration, Mapping) or codec.get("name") != "sharding_indexed":
+    configuration = codec.get("configuration") if isinstance(codec, dict) else None
+    if not isinstance(configuration, dict) or codec.get("name") != "sharding_indexed":
         return {}
     return {
         name: configuration[name] for name in ("codecs", "index_codecs") if isinstance(configuration.get(name), list)
@@ -233,6 +235,8 @@ def _inner_lists(codec: Any) -> dict[str, Any]:
 
 def _has_bare(codec: Any) -> bool:
     """Whether a codec, or one inside it, is a bare name."""
+    if isinstance(codec, dict) and codec.get("name") != "sharding_indexed":
+        return False
     return isinstance(codec, str) or any(_has_bare(one) for inner in _inner_lists(codec).values() for one in inner)
 
 
