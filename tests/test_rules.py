@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from packaging.version import Version
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, TransposeCodec
 from zarr.codecs import numcodecs as zarr_numcodecs
 from zarr.core.buffer.cpu import Buffer
@@ -747,6 +748,8 @@ class TestCases:
         assert counts.chunks_decoded > 0
 
     def test_writes_what_tensorstore_reads(self, tmp_path, on, document):
+        if not document["shape"] and Version("3.2") > doors.ZARR:
+            pytest.skip("this zarr can't write a shard without axes")
         values = values_of(document)
         zarr.open_array(put(tmp_path / "a", document), mode="r+")[...] = values
         assert_same_values(by_tensorstore(tmp_path / "a", open=True).read().result(), values)
