@@ -18,7 +18,6 @@ import threading
 from collections.abc import Mapping
 from typing import Any, cast
 
-from zarr.abc.codec import Codec
 from zarr.codecs import ShardingCodec
 
 from cyzarr.metadata import (
@@ -165,10 +164,6 @@ def _name_and_endian(codec: Any) -> tuple[Any, Any]:
     if isinstance(codec, dict):
         configuration = codec.get("configuration")
         return codec.get("name"), configuration.get("endian") if isinstance(configuration, dict) else None
-    if isinstance(codec, str):
-        return codec, None
-    if not isinstance(codec, Codec):
-        return None, None
     endian = getattr(codec, "endian", None)
     return codec.to_dict()["name"], getattr(endian, "value", endian)
 
