@@ -1,7 +1,14 @@
 """Judging array documents, as is done when an array is opened."""
 
 import json
+from contextlib import nullcontext
+from time import perf_counter
 
+import zarr
+from zarr.core.buffer.cpu import Buffer
+from zarr.storage import MemoryStore
+
+import cyzarr
 from cyzarr.metadata import read_array_metadata
 
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
@@ -59,3 +66,50 @@ class Judge:
 
     def time_judge(self, form, name):
         read_array_metadata(self.document)
+
+
+# Ordinary arrays, whose documents get no more than a cheap look at open, and two that are judged in full.
+OPENED = {
+    "plain": DOCUMENTS["plain"],
+    "shard": DOCUMENTS["shard"],
+    "three deep, judged": DOCUMENTS["three deep"],
+    "behind a transpose, judged": document(
+        [{"name": "transpose", "configuration": {"order": [1, 0]}}, shard(64, [LITTLE, ZSTD])]
+    ),
+}
+ROUNDS, OPENS = 20, 5
+
+
+def open_array(store):
+    return zarr.open_array(store, mode="r")
+
+
+class Open:
+    """`zarr.open_array` of a document in memory. Budget: 5 % more with cyzarr on, of ordinary arrays."""
+
+    version = "1"
+    params = (list(OPENED),)
+    param_names = ("document",)
+
+    def setup(self, name):
+        text = json.dumps(OPENED[name]).encode()
+        self.store = MemoryStore({"zarr.json": Buffer.from_bytes(text)})
+
+    def time_open(self, name):
+        open_array(self.store)
+
+    def track_with_cyzarr(self, name):
+        """How much longer it takes with cyzarr on: the least times of rounds taken in turns."""
+        least = [float("inf")] * 2
+        for _ in range(ROUNDS):
+            for on in (0, 1):
+                with cyzarr.enabled() if on else nullcontext():
+                    least[on] = min(least[on], *(self.seconds() for _ in range(OPENS)))
+        return least[1] / least[0]
+
+    track_with_cyzarr.unit = "times zarr's own"
+
+    def seconds(self):
+        start = perf_counter()
+        open_array(self.store)
+        return perf_counter() - start
