@@ -19,7 +19,7 @@ _QUIET = {
     "suppress_health_check": list(hypothesis.HealthCheck),
     "print_blob": True,
 }
-hypothesis.settings.register_profile("ci", max_examples=30, derandomize=True, **_QUIET)
+hypothesis.settings.register_profile("ci", max_examples=15, derandomize=True, **_QUIET)
 hypothesis.settings.register_profile("long", max_examples=3000, **_QUIET)
 hypothesis.settings.load_profile("ci")
 

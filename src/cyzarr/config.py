@@ -23,21 +23,22 @@ import zarr
 
 from cyzarr.kernels.pool import available_cpus
 
+LIMITS = [("cyzarr", "threads"), ("threading", "max_workers"), ("codec_pipeline", "max_workers")]
+MAX_THREADS = 1024
 DEFAULTS = {"cyzarr.partial_storage_reads": True, "cyzarr.check_remote_size": True}
 
 
 def setting(key: str) -> Any:
     """A setting, or its default where zarr's config doesn't hold it (zarr's own reset drops it)."""
-    return zarr.config.get(key, DEFAULTS.get(key))
+    section, name = key.split(".")
+    held = zarr.config.config.get(section)
+    return held.get(name, DEFAULTS.get(key)) if isinstance(held, dict) else DEFAULTS.get(key)
 
 
 def threads() -> int:
     """How many threads one read may use, the calling one included."""
     settings = zarr.config.config
-    limits = [
-        settings.get("cyzarr", {}).get("threads"),
-        settings.get("threading", {}).get("max_workers"),
-        settings.get("codec_pipeline", {}).get("max_workers"),
-    ]
+    sections = [(settings.get(section), key) for section, key in LIMITS]
+    limits = [section.get(key) for section, key in sections if isinstance(section, dict)]
     given = [one for one in limits if type(one) is int and one > 0]
-    return min(given) if given else available_cpus()
+    return min(*given, MAX_THREADS) if given else available_cpus()

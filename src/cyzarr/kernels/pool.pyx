@@ -300,16 +300,15 @@ cdef int run_pooled(TaskFunction run, LeaveFunction leave, void* context, Py_ssi
     try:
         if not watch:
             work_along(job)
-        wait_for_helpers(job, not watch)
+        if watch:
+            wait_for_helpers(job, False)
+        # Delisted, so that no helper starts on it any more, and those that have are waited for: only then is it freed.
+        wait_for_helpers(job, True)
     except BaseException:
         abandon(job, keep)
         raise
     status = job.status
-    with nogil:
-        pthread_mutex_lock(&pool_lock)
-        delist(job)
-        pthread_mutex_unlock(&pool_lock)
-        job_free(job)
+    job_free(job)
     return status
 
 
@@ -363,18 +362,20 @@ cdef int sweep_abandoned() except -1:
     """Let go of abandoned jobs whose helpers are done."""
     cdef Job* job
     cdef bint done
-    if not abandoned:
-        return 0
-    for entry in list(abandoned):
+    # Taken from the list first: another thread may sweep, too.
+    entries = abandoned[:]
+    abandoned.clear()
+    for entry in entries:
         job = <Job*> <size_t> entry[0]
         with nogil:
             pthread_mutex_lock(&job.lock)
             done = job.active == 0
             pthread_mutex_unlock(&job.lock)
-        if done and entry in abandoned:
-            abandoned.remove(entry)
-            job_free(job)
-            Py_DECREF(entry[1])
+        if not done:
+            abandoned.append(entry)
+            continue
+        job_free(job)
+        Py_DECREF(entry[1])
     return 0
 
 

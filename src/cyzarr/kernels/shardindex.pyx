@@ -20,6 +20,7 @@ from cyzarr.kernels.status cimport (
     E_ENTRY_SIZE,
     E_INDEX_CHECKSUM,
     E_INDEX_SHORT,
+    E_STORED_SIZE,
     OK,
     Failure,
     failure_clear,
@@ -133,15 +134,16 @@ def decode_index(data, chunks_per_shard, *, byteorder="little", checksums=1, ord
     overlap or point into the index: that cannot be told from a legal shard.
     """
     entries, nbytes, strides, pair = index_spec(chunks_per_shard, byteorder, checksums, order)
-    # Copied first: the caller's buffer may change while it is checked.
-    raw = bytes(memoryview(data))
+    view = memoryview(data)
     cdef Failure failure
     cdef IndexSpec spec
     failure_clear(&failure)
-    failure.length, failure.expected, failure.found = len(raw), nbytes, len(raw)
-    if len(raw) != nbytes:
-        failure.code = E_INDEX_SHORT
+    failure.length, failure.expected, failure.found = view.nbytes, nbytes, view.nbytes
+    if view.nbytes != nbytes:
+        failure.code = E_INDEX_SHORT if view.nbytes < nbytes else E_STORED_SIZE
         raise_failure(&failure, "<shard index>", None)
+    # Copied before it is checked: the caller's buffer may change.
+    raw = bytes(view)
     spec.entries, spec.nbytes, spec.checksums, spec.pair = entries, nbytes, checksums, pair
     spec.big = byteorder == "big"
     if index_verify(&spec, raw) != OK:

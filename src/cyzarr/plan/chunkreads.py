@@ -76,6 +76,8 @@ def normalize(selection: Any, drop_axes: tuple[int, ...] = ()) -> tuple[tuple[An
     if not arrays:
         return entries, False
     given = [np.asarray(one) if isinstance(one, np.ndarray | list) else one for one in entries]
+    if any(isinstance(one, np.ndarray) and one.dtype.kind not in "iub" for one in given):
+        raise NotNativeError("positions that are no integers")
     if all(isinstance(one, np.ndarray) and one.ndim == len(given) for one in given):
         return tuple(_mesh_axis(one, axis in drop_axes) for axis, one in enumerate(given)), False
     if all(isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "iu" for one in given):

@@ -17,7 +17,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import zarr.core.config
-from zarr.core.array import AsyncArray
+from zarr.core.array import Array, AsyncArray
 from zarr.core.buffer import cpu
 from zarr.storage import LocalStore, MemoryStore, StorePath
 
@@ -59,6 +59,7 @@ cdef object local_get_sync = getattr(LocalStore, "get_sync", None)
 cdef object memory_get = MemoryStore.get
 cdef object memory_get_sync = getattr(MemoryStore, "get_sync", None)
 
+cdef object MISSING = object()
 # Extents beyond this could overflow where positions are added up.
 MAX_EXTENT = 1 << 62
 cdef Py_ssize_t served = 0
@@ -195,17 +196,21 @@ cdef bint settings_allow():
     """Whether zarr's config names the host-memory buffers, and objects may be read in part."""
     cdef dict settings = zarr_config.config
     cdef object ours = settings.get("cyzarr")
-    if ours is not None and not ours.get("partial_storage_reads", True):
+    if type(ours) is dict and not ours.get("partial_storage_reads", True):
         return False
     return settings.get("buffer") == DEFAULT_BUFFER and settings.get("ndbuffer") == DEFAULT_NDBUFFER
 
 
 cdef Compiled native(object array):
     """The array's program where a direct read may be made, else None."""
-    cdef object async_array = array._async_array
+    cdef object async_array
     cdef dict attributes
     cdef object found
     cdef Compiled made
+    if type(array) is not Array:
+        # A subclass may have methods of its own.
+        return None
+    async_array = array._async_array
     if type(async_array) is not AsyncArray:
         return None
     attributes = async_array.__dict__
@@ -239,7 +244,7 @@ cdef bint take_index(object item, Py_ssize_t extent, Span* span, Key* key):
     cdef Py_ssize_t at
     if PyLong_CheckExact(item):
         pass
-    elif PyArray_IsIntegerScalar(item) and not isinstance(item, int):
+    elif PyArray_IsIntegerScalar(item) and not isinstance(item, (int, np.timedelta64)):
         key.numpy_ints = True
         item = PyNumber_Index(item)
     else:
@@ -346,8 +351,8 @@ cdef Source* look_up(Compiled made, Read* read, list held) except? NULL:
     try:
         for i in range(read.n_objects):
             sources[i].fd = -1
-            value = objects.get(made.key_prefix + object_key(read, i))
-            if value is None:
+            value = objects.get(made.key_prefix + object_key(read, i), MISSING)
+            if value is MISSING:
                 sources[i].size = -1
                 continue
             if not is_plain_buffer(value):

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from cyzarr import _zarr
+
 Entries = tuple[tuple[Any, ...], tuple[int, ...] | None] | None
 
 
@@ -82,7 +84,7 @@ def _block_bounds(item: Any, count: int) -> tuple[int, int] | None:
 
 
 def _is_integer(item: Any) -> bool:
-    return type(item) is int or isinstance(item, np.integer)
+    return type(item) is int or (isinstance(item, np.integer) and not isinstance(item, np.timedelta64))
 
 
 def _expand(selection: Any, ndim: int) -> tuple[Any, ...] | None:
@@ -93,7 +95,7 @@ def _expand(selection: Any, ndim: int) -> tuple[Any, ...] | None:
         return None
     if dots:
         rest = ndim - (len(items) - 1)
-        if rest < 0:
+        if rest < 0 or any(isinstance(item, list) for item in items):
             return None
         items = (*items[: dots[0]], *[slice(None)] * rest, *items[dots[0] + 1 :])
     return None if len(items) > ndim else (*items, *[slice(None)] * (ndim - len(items)))
@@ -110,7 +112,7 @@ def _axis(item: Any, extent: int) -> Any:
         except (TypeError, ValueError):
             return None
         return along if along.step > 0 else None
-    if type(item) is np.ndarray and item.dtype == bool and item.shape == (extent,):
+    if type(item) is np.ndarray and item.dtype == bool and item.shape == (extent,) and extent:
         return np.flatnonzero(item)
     if isinstance(item, list) and item and all(type(one) is bool for one in item) and len(item) == extent:
         return np.flatnonzero(np.array(item))
@@ -129,7 +131,8 @@ def _integers(item: Any) -> np.ndarray[Any, Any] | None:
             return None
     if type(item) is not np.ndarray or item.dtype.kind not in "iu" or item.ndim == 0 or item.size == 0:
         return None
-    return item
+    # Before zarr 3.2 unsigned arrays don't work; what they give there is zarr's to say.
+    return None if item.dtype.kind == "u" and not _zarr.READ_RESULTS else item
 
 
 def _within(given: np.ndarray[Any, Any], extent: int) -> np.ndarray[Any, Any] | None:

@@ -103,6 +103,10 @@ class Ranges:
         return [Request(start=start, stop=stop) for start, stop in joined]
 
 
+# A length that the store could not tell.
+UNTOLD = -1
+
+
 class Parts(list[Any]):
     """The answer to Ranges: (start, stop, buffer) each, and how many requests of the store they took."""
 
@@ -181,16 +185,16 @@ def _window_requests(read: ChunkRead, size: str) -> Generator[list[Request | Ran
         yield from _whole_request(read)
         return
     request = Request(start=offset, stop=offset + nbytes)
-    found = None
+    found = UNTOLD
     if check and size == "ask":
         part, found = yield [request, SIZE]
     else:
         (part,) = yield [request]
-    if check and size == "probe" and part is not None:
+    if check and found == UNTOLD and part is not None:
         # Of the last byte and one more there is exactly one.
         (end,) = yield [Request(start=stored - 1, stop=stored + 1)]
         found = None if end is None else stored - 1 + end.size
-    if found is not None and found != stored:
+    if check and found not in (None, UNTOLD, stored):
         raise CorruptChunkError(
             f"chunk {read.key!r}: the stored chunk has a wrong length: expected {stored} bytes,"
             f" found {found} (at offset 0, length {found})"
@@ -264,6 +268,9 @@ class Limit:
                     return await getter.store.getsize(getter.path)
                 except FileNotFoundError:
                     return None
+                except Exception:
+                    # A server that tells no lengths, or not to us; zarr itself never asks.
+                    return UNTOLD
             found = await getter.get(spec.prototype, request.byte_range())
         return None if found is None else _zarr.cpu_bytes(found)
 
