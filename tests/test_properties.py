@@ -66,7 +66,7 @@ def oracle(case, order):
 
 
 def skip_where_zarr_alone_is_wrong(case, door):
-    """A chain that zarr misreads can't be tested by zarr, nor opened where its own rules hold: by configuration alone."""
+    """A chain that zarr misreads can't be tested by zarr, nor opened by configuration alone, where its rules hold."""
     if case.plain and not (doors.PLAIN and zarr_fails(case)):
         return False
     return doors.PLAIN or (door not in (doors.DIRECT, doors.ALL) and not case.plain)

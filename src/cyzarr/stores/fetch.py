@@ -185,7 +185,7 @@ def _window_requests(read: ChunkRead, size: str) -> Generator[list[Request | Ran
         yield from _whole_request(read)
         return
     request = Request(start=offset, stop=offset + nbytes)
-    found = UNTOLD
+    found: int | None = UNTOLD
     if check and size == "ask":
         part, found = yield [request, SIZE]
     else:
