@@ -73,12 +73,6 @@ class ChunkRead:
     def inner_requests(self, index: _Buffer, size: int | None = None) -> list[tuple[int, int]]:
         """The bytes of the touched inner chunks: [(offset, nbytes)], ascending, each once, none for absent ones."""
 
-    def position(self, number: int) -> tuple[int, ...]:
-        """The grid position, in the array's axes, of the inner chunk with this number in the index."""
-
-    def touched(self) -> list[int]:
-        """The numbers, in the index, of the inner chunks that the selection touches."""
-
     def set_missing(self) -> None:
         """There is no such object: its part of `out` becomes the fill value."""
 
@@ -99,3 +93,5 @@ def run_reads(reads: Iterable[ChunkRead], threads: int = 1) -> dict[str, int]:
 
 def decode_shard(data: _Buffer, spec: Program, selection: Sequence[_Key], out: _Out) -> _Out:
     """Decode what a selection picks from a stored chunk's bytes, into `out`."""
+
+def checked_offset(offset: int, data: Any) -> int: ...

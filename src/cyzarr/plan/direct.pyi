@@ -4,6 +4,9 @@ from typing_extensions import disjoint_base
 
 from cyzarr.kernels.program import Program
 
+WATCHED: tuple[str, ...]
+MAX_EXTENT: int
+
 @disjoint_base
 class Compiled:
     """What is known of one AsyncArray; kept in its __dict__, pickled as an empty dict."""
