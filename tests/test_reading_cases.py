@@ -569,7 +569,8 @@ def check(road, build, opened=None):
 
 def _parameter(build):
     big_endian_struct = "struct_big_endian" in build.__name__
-    marks = [zarr_differs("zarr 3.1 doesn't swap the fields of a struct", before="3.2")] if big_endian_struct else []
+    lost = "zarr 3.1 drops a struct's byte order when it reads the document, so that nobody can know it afterwards"
+    marks = [pytest.mark.xfail(Version("3.2") > ZARR, reason=lost, strict=False)] if big_endian_struct else []
     return pytest.param(build, marks=marks, id=build.__name__.removeprefix("case_"))
 
 
