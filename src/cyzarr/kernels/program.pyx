@@ -79,7 +79,7 @@ cdef class Program:
             raise TypeError(f"dtype {dtype} has no items of a fixed size")
         self.dtype = dtype
         self.chain = chain
-        self._fill = bytes(fill)
+        self._fill = bytes(memoryview(fill))
         if len(self._fill) != dtype.itemsize:
             raise ValueError(f"fill has {len(self._fill)} bytes, an item of {dtype} has {dtype.itemsize}")
         self.fill = self._fill

@@ -92,18 +92,18 @@ def describe(
     if at == len(codecs):
         raise NotNativeError("no array-to-bytes codec")
     codec, stage = codecs[at], stages[at]
+    if kind_of(codec) is None:
+        raise NotNativeError(f"codec {type(codec).__name__}")
     chain: dict[str, Any] = {"shape": shape, "order": order, "filters": filters(codecs[at + 1 :])}
     if kind_of(codec) == "bytes":
         chain["bytes"] = {"dtype": _zarr.stored_dtype(codec.endian, data_type)}
-    elif kind_of(codec) == "shard":
+    else:
         inner = tuple(stage.codec.configuration["chunk_shape"])
         chain["shard"] = {
             "chunk_shape": inner,
             "chain": describe(tuple(codec.codecs), stage.inner["codecs"], inner, data_type),
             "index": describe_index(codec, stage),
         }
-    else:
-        raise NotNativeError(f"codec {type(codec).__name__}")
     return chain
 
 
