@@ -432,3 +432,22 @@ def test_other_prototypes_by_config(door, put):
     assert type(got) is OwnArray
     assert_same_values(np.asarray(got), a[1:7, 3:5])
     assert type(array[...]) is np.ndarray
+
+
+@needs_cyzarr
+def test_errors_tell_their_place():
+    """Key, inner chunk, offset and length are attributes too, so that a script can list what is damaged."""
+    import pickle
+
+    import cyzarr
+
+    a = np.arange(8, dtype="i4")
+    stored = store(a, (8,), [shard((2,), [le(), crc32c()])])
+    data = bytearray(stored.objects["c/0"])
+    data[12] ^= 1
+    stored.objects["c/0"] = bytes(data)
+    with cyzarr.enabled(), pytest.raises(cyzarr.CorruptChunkError) as caught:
+        zarr.open_array(stored.memory(), mode="r")[...]
+    error = caught.value
+    assert (error.key, error.inner, error.offset, error.length) == ("c/0", "(1,)", 12, 12)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)

@@ -1,10 +1,30 @@
 """The exceptions that cyzarr raises of its own."""
 
+from __future__ import annotations
+
 
 class CorruptChunkError(ValueError, RuntimeError):
     """Stored bytes that can't be what the array's metadata says they are.
 
-    The message names the stored object's key, the inner chunk where there is one, the offset and
-    length of the bytes in the object, and what was expected and found. It is a ValueError and a
-    RuntimeError because zarr and numcodecs raise one or the other in the same places.
+    It is a ValueError and a RuntimeError because zarr and numcodecs raise one or the other in the same places.
+
+    Attributes
+    ----------
+    key : str or None
+        The stored object's key, as far as the read knows it. In the message, like all that follows.
+    inner : str or None
+        The grid position of the inner chunk, in the array's axes; of nested ones, one after another.
+    offset, length : int or None
+        Where in the object the bytes at fault are, in bytes.
     """
+
+    def __init__(
+        self,
+        message: str = "",
+        key: str | None = None,
+        inner: str | None = None,
+        offset: int | None = None,
+        length: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.key, self.inner, self.offset, self.length = key, inner, offset, length

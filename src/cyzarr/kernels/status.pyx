@@ -68,5 +68,6 @@ cdef int raise_failure(const Failure* failure, object key, object inner) except 
     if failure.code == E_NOT_REGULAR:
         raise OSError(f"{key!r} is neither a file nor a directory")
     where = f"chunk {key!r}" + ("" if inner is None else f", inner chunk {inner}")
-    place = f"at offset {unsigned64(failure.offset)}, length {unsigned64(failure.length)}"
-    raise CorruptChunkError(f"{where}: {failure_message(failure)} ({place})")
+    offset, length = unsigned64(failure.offset), unsigned64(failure.length)
+    message = f"{where}: {failure_message(failure)} (at offset {offset}, length {length})"
+    raise CorruptChunkError(message, str(key), None if inner is None else str(inner), offset, length)

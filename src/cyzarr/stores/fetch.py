@@ -197,7 +197,10 @@ def _window_requests(read: ChunkRead, size: str) -> Generator[list[Request | Ran
     if check and found not in (None, UNTOLD, stored):
         raise CorruptChunkError(
             f"chunk {read.key!r}: the stored chunk has a wrong length: expected {stored} bytes,"
-            f" found {found} (at offset 0, length {found})"
+            f" found {found} (at offset 0, length {found})",
+            read.key,
+            offset=0,
+            length=found,
         )
     if part is None:
         read.set_missing()
@@ -227,7 +230,10 @@ def check_length(key: str, request: Request, answer: np.ndarray[Any, Any]) -> No
     if answer.size != expected:
         raise CorruptChunkError(
             f"chunk {key!r}: the store answered a range with a wrong length: expected {expected} bytes,"
-            f" found {answer.size} (at offset {request.start}, length {expected})"
+            f" found {answer.size} (at offset {request.start}, length {expected})",
+            key,
+            offset=request.start,
+            length=expected,
         )
 
 
