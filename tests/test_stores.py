@@ -451,3 +451,21 @@ def test_errors_tell_their_place():
     error = caught.value
     assert (error.key, error.inner, error.offset, error.length) == ("c/0", "(1,)", 12, 12)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@needs_cyzarr
+@pytest.mark.parametrize("kind", ["<M8", ">M8", "<m8", ">m8"])
+@pytest.mark.filterwarnings("ignore")
+def test_times_without_a_unit_keep_scale_and_fill(kind):
+    """NumPy drops the scale of such a time where it allocates, and forgets to swap it where it assigns one item."""
+    import cyzarr
+
+    counts = np.array([0, 1, -2, 100], dtype=kind[0] + "i8")
+    array = zarr.create_array({}, data=counts.view(np.dtype(kind + "[2generic]")), chunks=2, compressors=None)
+    array.resize((6,))
+    alone = [np.asarray(read(array)) for read in (lambda a: a[:], lambda a: a.oindex[[0, 5]], lambda a: a[1])]
+    with cyzarr.enabled():
+        ours = [np.asarray(read(array)) for read in (lambda a: a[:], lambda a: a.oindex[[0, 5]], lambda a: a[1])]
+    for one, other in zip(ours, alone, strict=True):
+        assert np.datetime_data(one.dtype) == np.datetime_data(other.dtype)
+        assert one.tobytes() == other.tobytes()

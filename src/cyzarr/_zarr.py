@@ -90,8 +90,10 @@ def plain_name(data_type: Any) -> str | None:
 
 def fill_bytes(fill_value: Any, data_type: Any, dtype: np.dtype[Any]) -> bytes:
     """One item of the fill value, as zarr's own assignment stores it."""
-    item = np.zeros((), dtype=dtype)
-    item[()] = data_type.default_scalar() if fill_value is None else fill_value
+    # A slice of one item: assigning to an item alone, NumPy forgets to swap some big-endian times.
+    item = empty((1,), dtype)
+    item.view(np.uint8)[:] = 0
+    item[:] = data_type.default_scalar() if fill_value is None else fill_value
     return item.tobytes()
 
 
@@ -131,6 +133,12 @@ def results(missing: list[bool]) -> Any:
     if not READ_RESULTS:
         return None
     return tuple({"status": "missing" if one else "present"} for one in missing)
+
+
+def empty(shape: Any, dtype: np.dtype[Any], order: Any = "C") -> np.ndarray[Any, Any]:
+    """A fresh array as zarr allocates it: NumPy's own empty drops the scale of a time without a unit."""
+    made: Any = cpu.NDBuffer.empty(shape=tuple(shape), dtype=dtype, order=order)
+    return made._data  # type: ignore[no-any-return]
 
 
 def cpu_array(out: Any) -> np.ndarray[Any, Any] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import numpy as np
 from zarr.core.buffer import cpu
 
 from cyzarr import _zarr, config, observe
@@ -30,7 +29,7 @@ def plan(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead:
     if len(entries) != len(spec.shape):
         raise NotNativeError("a selection of another rank")
     shape = picked_shape(entries, points, spec.shape)
-    out: np.ndarray[Any, Any] = np.empty(shape, program.dtype, order=spec.config.order)
+    out = _zarr.empty(shape, program.dtype, spec.config.order)
     return ChunkRead(program, entries, out, key, points)
 
 

@@ -138,7 +138,7 @@ class BatchPlan:
             if target.shape != shape:
                 target = None
         read = ChunkRead(
-            program, entries, np.empty(shape, program.dtype) if target is None else target, str(getter), points
+            program, entries, _zarr.empty(shape, program.dtype) if target is None else target, str(getter), points
         )
         if target is None:
             self.placed.append((read, placement))

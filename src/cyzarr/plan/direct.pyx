@@ -389,7 +389,8 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
     cdef int axis, at = 0, status
     if out is None:
         out = cnp.PyArray_EMPTY(key.ndim, key.shape, made.program.dtype.num, made.fortran) if made.simple else (
-            np.empty([key.shape[axis] for axis in range(key.ndim)], made.program.dtype, "F" if made.fortran else "C"))
+            _zarr.empty([key.shape[axis] for axis in range(key.ndim)], made.program.dtype,
+                        "F" if made.fortran else "C"))
     target = out
     if key.empty:
         return out
