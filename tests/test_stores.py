@@ -8,6 +8,7 @@ import os
 import numpy as np
 import pytest
 import zarr
+from packaging.version import Version
 from zarr.abc.store import Store
 from zarr.core.buffer import BufferPrototype
 from zarr.core.buffer.cpu import Buffer, NDBuffer
@@ -460,6 +461,8 @@ def test_times_without_a_unit_keep_scale_and_fill(kind):
     """NumPy drops the scale of such a time where it allocates, and forgets to swap it where it assigns one item."""
     import cyzarr
 
+    if Version(zarr.__version__) < Version("3.2"):
+        pytest.skip("zarr 3.1 itself drops the scale, and swaps such times or not as NumPy does")
     counts = np.array([0, 1, -2, 100], dtype=kind[0] + "i8")
     array = zarr.create_array({}, data=counts.view(np.dtype(kind + "[2generic]")), chunks=2, compressors=None)
     array.resize((6,))
