@@ -805,7 +805,7 @@ def test_18_fields(road, call):
     assert_same_outcome(Outcome.of(call, road.open(stored)), want)
 
 
-UNCOVERED_CHAINS = {
+OTHER_CHAINS = {
     "numcodecs.delta": [handmade.codec("numcodecs.delta", dtype="<i4", astype="<i4"), le(), zstd()],
     "numcodecs.bz2": [le(), handmade.codec("numcodecs.bz2", level=1)],
     "numcodecs.shuffle": [le(), handmade.codec("numcodecs.shuffle", elementsize=4)],
@@ -813,7 +813,7 @@ UNCOVERED_CHAINS = {
 }
 
 
-@pytest.mark.parametrize("codecs", UNCOVERED_CHAINS.values(), ids=UNCOVERED_CHAINS)
+@pytest.mark.parametrize("codecs", OTHER_CHAINS.values(), ids=OTHER_CHAINS)
 def test_other_codecs_read_as_zarr_reads_them(road, codecs):
     a = arange((6, 9), "i4")
     store_made = handmade.Stored.of(document((6, 9), (4, 6), "i4", codecs), {}).memory()
@@ -825,7 +825,7 @@ def test_other_codecs_read_as_zarr_reads_them(road, codecs):
         with trace() as counts:
             assert_same_values(array[selection], a[selection])
         if not PLAIN and road.door.patch:
-            assert counts.fallbacks
+            assert not counts.fallbacks
 
 
 def test_strings_of_any_length_read_as_zarr_reads_them(road):

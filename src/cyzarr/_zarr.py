@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import collections
+import concurrent.futures
 import inspect
+import os
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import zarr.codecs
 import zarr.core.array
 import zarr.core.codec_pipeline
+import zarr.core.sync
 from zarr.codecs import ShardingCodec
+from zarr.core.array_spec import ArrayConfig, ArraySpec
 from zarr.core.buffer import cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Array-to-array codecs that decode each item by itself; zarr has these from 3.2 on.
+ELEMENTWISE = tuple(getattr(zarr.codecs, name) for name in ("ScaleOffset", "CastValue") if hasattr(zarr.codecs, name))
 # zarr 3.2 named the structured data type anew, and from then on its fields follow the codec's byte order.
 STRUCT: type | None = getattr(structured, "Struct", None)
 # From zarr 3.2 on a pipeline's read returns one result per chunk.
@@ -69,7 +81,7 @@ def is_default_pipeline(pipeline: Any) -> bool:
 def stored_dtype(endian: Any, data_type: Any) -> np.dtype[Any]:
     """The dtype in which a bytes codec of this byte order stores items of a zarr data type."""
     native: np.dtype[Any] = data_type.to_native_dtype()
-    order = getattr(endian, "value", endian)
+    order = plain(endian)
     if isinstance(data_type, HasEndianness):
         # HasEndianness alone is a mixin: what becomes a dtype is the data type that it is part of.
         ordered: Any = replace(data_type, endianness=order)
@@ -78,6 +90,11 @@ def stored_dtype(endian: Any, data_type: Any) -> np.dtype[Any]:
     if STRUCT is not None and isinstance(data_type, STRUCT) and order is not None:
         return native.newbyteorder(order)
     return native
+
+
+def plain(value: Any) -> Any:
+    """What an enumeration's member stands for; zarr holds some settings as members, some as plain text."""
+    return getattr(value, "value", value)
 
 
 def plain_name(data_type: Any) -> str | None:
@@ -99,6 +116,11 @@ def fill_bytes(fill_value: Any, data_type: Any, dtype: np.dtype[Any]) -> bytes:
 
 def fill_key(fill_value: Any) -> Any:
     """A fill value as a key that tells bit patterns apart."""
+    if isinstance(fill_value, str | bytes):
+        return type(fill_value), fill_value
+    if np.asarray(fill_value).dtype.hasobject and fill_value is not None:
+        # An object's bytes are its address: equal to nothing.
+        return object()
     return None if fill_value is None else (np.asarray(fill_value).dtype.str, np.asarray(fill_value).tobytes())
 
 
@@ -110,6 +132,12 @@ def chunk_shape(metadata: Any) -> tuple[int, ...] | None:
     if type(grid).__name__ not in ("RegularChunkGrid", "RegularChunkGridMetadata"):
         return None
     return tuple(grid.chunk_shape)
+
+
+def chunk_edges(metadata: Any) -> tuple[Any, ...] | None:
+    """Of a rectilinear grid, per axis the length of all chunks or a tuple of each one's; None for another grid."""
+    grid: Any = getattr(metadata, "chunk_grid", None)
+    return tuple(grid.chunk_shapes) if type(grid).__name__.startswith("RectilinearChunkGrid") else None
 
 
 def reads_missing(config: Any) -> bool:
@@ -126,6 +154,96 @@ def coalesce_limits(config: Any) -> tuple[int, int]:
         getattr(config, "sharding_coalesce_max_gap_bytes", 1 << 20),
         getattr(config, "sharding_coalesce_max_bytes", 16 << 20),
     )
+
+
+def nd_buffer(values: np.ndarray[Any, Any]) -> Any:
+    """An array as zarr's codecs are handed it."""
+    given: Any = values
+    return cpu.NDBuffer(given)
+
+
+def array_spec(shape: tuple[int, ...], data_type: Any, fill_value: Any, order: Any = "C") -> ArraySpec:
+    """What zarr tells a codec of the chunks that it is handed."""
+    config = ArrayConfig(order=order, write_empty_chunks=False)
+    return ArraySpec(shape=shape, dtype=data_type, fill_value=fill_value, config=config, prototype=cpu.buffer_prototype)
+
+
+def decoder(codec: Any) -> Callable[[Any, Any], Any]:
+    """The function that decodes (data, specification) by a codec's own method, as zarr's default pipeline does.
+
+    The synchronous method serves where the class that defines it knows of the asynchronous one, too. A codec that has
+    only a coroutine is run on zarr's event loop: never call it there (`is_asynchronous` tells).
+    """
+    if not is_asynchronous(codec):
+        return codec._decode_sync  # type: ignore[no-any-return]
+
+    def decode(data: Any, spec: Any) -> Any:
+        return zarr.core.sync.sync(codec._decode_single(data, spec))
+
+    if type(codec).__module__.startswith("zarr."):
+        # zarr's own, before they had synchronous methods: they wait for nothing but a thread.
+        def decode(data: Any, spec: Any) -> Any:
+            return run_coroutine(codec._decode_single(data, spec))
+
+    return decode
+
+
+def is_asynchronous(codec: Any) -> bool:
+    """Whether a codec's own way to decode is a coroutine."""
+    if not getattr(codec, "_sync_capable", True):
+        return True
+    classes = type(codec).__mro__
+    single = next((at for at, cls in enumerate(classes) if "_decode_single" in cls.__dict__), len(classes))
+    sync = next((at for at, cls in enumerate(classes) if "_decode_sync" in cls.__dict__), len(classes))
+    return sync > single
+
+
+def needs_loop(codec: Any) -> bool:
+    """Whether decoding needs zarr's event loop, so that it must not be waited for there."""
+    return is_asynchronous(codec) and not type(codec).__module__.startswith("zarr.")
+
+
+def on_zarr_loop() -> bool:
+    """Whether this thread is running zarr's event loop."""
+    try:
+        return asyncio.get_running_loop() is zarr.core.sync.loop[0]
+    except RuntimeError:
+        return False
+
+
+class _Inline(concurrent.futures.ThreadPoolExecutor):
+    """An executor that calls at once, in the calling thread."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        done: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except BaseException as error:
+            done.set_exception(error)
+        return done
+
+
+# Event loops at rest; each serves one coroutine at a time.
+_loops: collections.deque[asyncio.AbstractEventLoop] = collections.deque()
+# A loop's selector must not be shared with a child.
+os.register_at_fork(after_in_child=_loops.clear)
+
+
+def run_coroutine(coroutine: Any) -> Any:
+    """Run one of zarr's own codecs to its end in this thread; what it hands to other threads runs here, too."""
+    try:
+        loop = _loops.pop()
+    except IndexError:
+        loop = asyncio.new_event_loop()
+        loop.set_default_executor(_Inline(1))
+    # The thread may be in the midst of another loop, which waits for this as for any function.
+    running = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        asyncio._set_running_loop(running)
+        _loops.append(loop)
 
 
 def results(missing: list[bool]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from zarr.core.buffer import cpu
@@ -33,10 +32,13 @@ def plan(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead:
     return ChunkRead(program, entries, out, key, points)
 
 
-def plan_or_note(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead | None:
+def plan_or_note(codec: Any, selection: Any, spec: Any, key: str, may_wait: bool = False) -> ChunkRead | None:
     """The plan; None, and a note for status() and trace(), where the kernels don't hold the chunk."""
     try:
-        return plan(codec, selection, spec, key)
+        read = plan(codec, selection, spec, key)
+        if not may_wait and read.program.chain["needs_loop"]:
+            raise NotNativeError("a codec that is a coroutine, asked for without one")
+        return read
     except NotNativeError as error:
         observe.note_fallback(str(error))
         return None
@@ -52,7 +54,7 @@ def result(read: ChunkRead, stats: dict[str, int]) -> Any:
 
 async def decode_async(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
     """Decode a selection of a stored chunk."""
-    read = plan_or_note(codec, selection, spec, str(getter))
+    read = plan_or_note(codec, selection, spec, str(getter), may_wait=True)
     if read is None:
         return NOT_NATIVE
     totals: dict[str, int] = {}
@@ -88,6 +90,10 @@ def decode_whole(codec: Any, stored: Any, spec: Any) -> Any:
 
 async def decode_whole_async(codec: Any, stored: Any, spec: Any) -> Any:
     """The asynchronous twin: a large chunk is decoded off the event loop."""
-    if len(stored) < 1 << 16:
-        return decode_whole(codec, stored, spec)
-    return await asyncio.to_thread(decode_whole, codec, stored, spec)
+    read = plan_or_note(codec, (slice(None),) * len(spec.shape), spec, "<chunk>", may_wait=True)
+    if read is None:
+        return NOT_NATIVE
+    read.set_object(_zarr.cpu_bytes(stored))
+    totals: dict[str, int] = {}
+    await decode([read], totals)
+    return result(read, totals)

@@ -14,8 +14,9 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from cyzarr.kernels.decode cimport hull_spans
 from cyzarr.kernels.execute cimport read_raise, read_reset, reads_run
-from cyzarr.kernels.program cimport NODE_BYTES, NODE_SHARD, Node
+from cyzarr.kernels.program cimport NODE_BYTES, NODE_HULL, NODE_SHARD, Node
 from cyzarr.kernels.readplan cimport read_free, read_new, read_split
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
 from cyzarr.kernels.status cimport (
@@ -111,23 +112,50 @@ cdef class ChunkRead:
                 strides[axis] = target.strides[at]
                 at += 0 if points else 1
         self.read = read_new(program, spans, points, <char*> cnp.PyArray_DATA(target), strides)
+        if program.objects:
+            self._objects = with_all_axes(out, selection, points)
+            self.read.target.objects = <void*> self._objects
+        self._plan_requests()
         memset(&self.source, 0, sizeof(Source))
         self.source.fd = -1
         self.source.size = -1
 
     def __dealloc__(self):
+        if self.asks != self.read:
+            read_free(self.asks)
         read_free(self.read)
         free(self.segments)
+
+    cdef int _plan_requests(self) except -1:
+        """Plan what is asked for: of a hull, the block that its program decodes."""
+        cdef Span spans[MAX_NDIM]
+        cdef Span inner[MAX_NDIM]
+        cdef Py_ssize_t strides[MAX_NDIM]
+        cdef Program below
+        cdef Read* asks
+        cdef int axis
+        self.asks, self.asked = self.read, self.program
+        memset(strides, 0, sizeof(strides))
+        while self.asked.root.kind == NODE_HULL and self.asks.n_tasks > 0:
+            for axis in range(self.asked.root.ndim):
+                spans[axis] = self.asks.outer[axis][0]
+            hull_spans(self.asked.root, spans, inner)
+            below = self.asked.chain["hull"]["program"]
+            asks = read_new(below, inner, False, NULL, strides)
+            if self.asks != self.read:
+                read_free(self.asks)
+            self.asks, self.asked = asks, below
+        return 0
 
     @property
     def whole(self):
         """Whether the object must be fetched whole: a bytes-to-bytes codec stands around it."""
-        return self.program.root.n_filters > 0
+        return self.asked.root.n_filters > 0
 
     @property
     def index_request(self):
         """("start" or "end", nbytes): where a shard's index lies and its length; None for anything else."""
-        cdef const Node* root = self.program.root
+        cdef const Node* root = self.asked.root
         if root.kind != NODE_SHARD or root.n_filters:
             return None
         return ("start" if root.index.at_start else "end", root.index.nbytes)
@@ -135,8 +163,8 @@ cdef class ChunkRead:
     @property
     def touches_all(self):
         """Whether the selection touches every inner chunk of a shard."""
-        return not self.points and self.program.root.kind == NODE_SHARD and (
-            self.read.n_tasks == self.program.root.index.entries)
+        return not self.asks.target.points and self.asked.root.kind == NODE_SHARD and (
+            self.asks.n_tasks == self.asked.root.index.entries)
 
     @property
     def missing(self):
@@ -156,21 +184,21 @@ cdef class ChunkRead:
     @property
     def stored_nbytes(self):
         """The object's length where it is fixed, else None."""
-        return None if self.program.root.stored < 0 else self.program.root.stored
+        return None if self.asked.root.stored < 0 else self.asked.root.stored
 
     def chunk_requests(self):
         """The bytes that an uncompressed chunk is asked for: [(offset, nbytes)], one range."""
-        cdef const Node* root = self.program.root
+        cdef const Node* root = self.asked.root
         cdef Windows windows
         cdef Span spans[MAX_NDIM]
         cdef int axis
         if root.kind != NODE_BYTES or root.n_filters:
             raise ValueError("only an uncompressed chunk can be read in part without an index")
-        if self.points or self.read.n_tasks == 0:
+        if self.asks.target.points or self.asks.n_tasks == 0:
             return [(0, root.nbytes)]
         for axis in range(root.ndim):
-            spans[axis] = self.read.outer[axis][0]
-        find_windows(root.ndim, spans, root.strides, root.axes, self.program.dtype.itemsize, root.nbytes, &windows)
+            spans[axis] = self.asks.outer[axis][0]
+        find_windows(root.ndim, spans, root.strides, root.axes, self.asked.dtype.itemsize, root.nbytes, &windows)
         return [(windows.first, windows.length)]
 
     def inner_requests(self, index, size=None):
@@ -188,7 +216,7 @@ cdef class ChunkRead:
         CorruptChunkError
             The index is too short or corrupt, or an entry that the selection needs is wrong.
         """
-        cdef const Node* root = self.program.root
+        cdef const Node* root = self.asked.root
         cdef const char* raw
         cdef Failure failure
         cdef uint64_t offset, nbytes
@@ -222,26 +250,26 @@ cdef class ChunkRead:
 
     cdef tuple position(self, Py_ssize_t number):
         """The grid position, in the array's axes, of the inner chunk with this number in the index."""
-        cdef const Node* root = self.program.root
+        cdef const Node* root = self.asked.root
         return tuple((number // root.index.strides[axis]) % (root.shape[axis] // root.inner[axis])
                      for axis in range(root.ndim))
 
     cdef list touched(self):
         """The numbers, in the index, of the inner chunks that the selection touches."""
-        cdef const Node* root = self.program.root
+        cdef const Node* root = self.asked.root
         cdef Py_ssize_t i
         cdef int axis
         numbers = np.zeros(1, dtype=np.intp)
-        if self.points:
-            numbers = np.zeros(self.read.n_points, dtype=np.intp)
+        if self.asks.target.points:
+            numbers = np.zeros(self.asks.n_points, dtype=np.intp)
             for axis in range(root.ndim):
                 numbers += (self._uses[axis] // root.inner[axis]) * root.index.strides[axis]
             return np.unique(numbers).tolist()
-        if self.read.n_tasks == 0:
+        if self.asks.n_tasks == 0:
             return []
         for axis in range(root.ndim):
-            along = [self.read.inner[axis][i].chunk * root.index.strides[axis]
-                     for i in range(self.read.begin[axis][1])]
+            along = [self.asks.inner[axis][i].chunk * root.index.strides[axis]
+                     for i in range(self.asks.begin[axis][1])]
             numbers = np.add.outer(numbers, np.array(along, dtype=np.intp)).ravel()
         return numbers.tolist()
 
@@ -285,7 +313,7 @@ cdef class ChunkRead:
 
         `size` is the object's length where it is known; else the object is taken to end with what was fetched.
         """
-        cdef const Node* root = self.program.root
+        cdef const Node* root = self.asked.root
         cdef Segment* segments
         self._refuse_running()
         held = [(checked_offset(at, data), np.frombuffer(data, dtype=np.uint8)) for at, data in parts if len(data)]
@@ -337,6 +365,13 @@ def merged_parts(held, offset, index):
     cut.append((offset, index))
     # Of parts that start together the longest stands last, where it is found.
     return sorted(cut, key=lambda part: (part[0], part[1].size))
+
+
+def with_all_axes(out, selection, points):
+    """A view of `out` that has an axis for each integer of the selection, too."""
+    if points:
+        return out
+    return out[(*[slice(None) if isinstance(one, slice) or np.ndim(one) == 1 else None for one in selection], ...)]
 
 
 cdef tuple fill_spans_of(Span* spans, selection, shape, bint points, list uses):

@@ -9,19 +9,18 @@ One recursion serves files, memory and fetched segments, plain chunks and shards
 Nothing here holds the GIL, but for a codec that has no native decoder.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from cyzarr.kernels.blocks cimport fill_points, fill_spans, place_points, place_spans
 from cyzarr.kernels.blosc cimport check_blosc
+from cyzarr.kernels.callbacks cimport call_filter, call_hull, call_leaf, fill_objects, hull_free, hull_new
 from cyzarr.kernels.checksum cimport check_crc32c
 from cyzarr.kernels.decompress cimport decode_exact, decode_grow
 from cyzarr.kernels.files cimport object_read
 from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
 from cyzarr.kernels.natives cimport DECODE_BLOSC, DECODE_CRC32C, decoder_native
-from cyzarr.kernels.program cimport NODE_BYTES, Filter, Node
+from cyzarr.kernels.program cimport DECODE_PYTHON, NODE_BYTES, NODE_HULL, NODE_PYTHON, NODE_SHARD, Filter, Node
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
 from cyzarr.kernels.status cimport (
     E_CHECKSUM,
@@ -29,13 +28,13 @@ from cyzarr.kernels.status cimport (
     E_ENTRY,
     E_INDEX_SHORT,
     E_NOMEM,
-    E_PYTHON,
     E_SEGMENT,
     E_SHORT,
     E_SIZE,
     E_STORED_SIZE,
     OK,
 )
+from cyzarr.kernels.types cimport MAX_NDIM, Segment, Source, Span, Target
 from cyzarr.kernels.windows cimport Windows, find_windows, span_first
 from cyzarr.kernels.workers cimport fail, reserve
 
@@ -108,36 +107,13 @@ cdef int look(Worker* worker, const Target* target, const Source* source, Py_ssi
 
 # --- bytes-to-bytes codecs
 
-cdef int call_codec(Worker* worker, const Target* target, void* codec, const char* src, Py_ssize_t nbytes,
-                    Buffer* buffer, Py_ssize_t* found) noexcept with gil:
-    """Decode by a codec's Python twin; the result is copied to buffer."""
-    cdef const unsigned char[::1] view
-    try:
-        given = PyBytes_FromStringAndSize(src, nbytes)
-        result = (<object> codec).decode(given)
-        view = memoryview(result).cast("B")
-        found[0] = view.shape[0]
-        if reserve(buffer, found[0]) != OK:
-            raise MemoryError(f"no memory for {found[0]} bytes")
-        if found[0]:
-            memcpy(buffer.data, &view[0], found[0])
-        return OK
-    except BaseException as error:
-        if target.error != NULL and target.error[0] == NULL:
-            Py_INCREF(error)
-            target.error[0] = <void*> error
-        # A codec that refuses bytes says so by an exception of any kind; the rest is not about the bytes.
-        refused = isinstance(error, Exception) and not isinstance(error, MemoryError)
-        return E_DECODE if refused else E_PYTHON
-
-
-cdef int call_twin(Worker* worker, const Target* target, const Filter* filter, const char* src, Py_ssize_t nbytes,
+cdef int call_twin(const Target* target, const Filter* filter, const char* src, Py_ssize_t nbytes,
                    Buffer* buffer, Py_ssize_t* found) noexcept nogil:
-    """Decode by the Python twin, which for blosc reads on past the end of bytes that lie."""
+    """Decode by the codec's Python function, which for blosc reads on past the end of bytes that lie."""
     cdef int code = check_blosc(src, nbytes) if filter.decoder == DECODE_BLOSC else OK
     if code != OK:
         return E_DECODE
-    return call_codec(worker, target, filter.codec, src, nbytes, buffer, found)
+    return call_filter(target, filter.codec, filter.decoder != DECODE_PYTHON, src, nbytes, buffer, found)
 
 
 cdef int undo_last(Worker* worker, const Target* target, const Node* node, const Filter* filter,
@@ -152,7 +128,7 @@ cdef int undo_last(Worker* worker, const Target* target, const Node* node, const
     cdef char* dst = direct
     worker.failure.decoder = filter.decoder
     if not decoder_native(filter.decoder):
-        code = call_twin(worker, target, filter, src, nbytes, buffer, &found)
+        code = call_twin(target, filter, src, nbytes, buffer, &found)
         data[0] = buffer.data
         if code == OK and found != node.nbytes:
             code = E_SIZE
@@ -177,7 +153,7 @@ cdef int undo_between(Worker* worker, const Target* target, const Node* node, co
     cdef int code
     worker.failure.decoder = filter.decoder
     if not decoder_native(filter.decoder):
-        return call_twin(worker, target, filter, src, nbytes, buffer, found)
+        return call_twin(target, filter, src, nbytes, buffer, found)
     code = decode_grow(filter.decoder, &worker.context, src, nbytes, &buffer.data, &buffer.capacity, found, node.limit)
     worker.failure.expected = node.limit
     worker.failure.found = found[0]
@@ -244,11 +220,14 @@ cdef void place(const Target* target, const Node* node, const Span* spans, const
         place_spans(target.items, node.ndim, spans, data, node.strides, target.out, target.strides)
 
 
-cdef void fill_target(const Target* target, const Span* spans) noexcept nogil:
+cdef int fill_target(const Target* target, const Span* spans) noexcept nogil:
+    if target.objects != NULL:
+        return fill_objects(target, spans)
     if target.points:
         fill_points(target.items.itemsize, target.fill, spans, target.out, target.strides[0])
     else:
         fill_spans(target.items.itemsize, target.fill, target.ndim, spans, target.out, target.strides)
+    return OK
 
 
 cdef char* dense_place(const Target* target, const Node* node, const Span* spans,
@@ -428,13 +407,15 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
     cdef Py_ssize_t length = 0
     cdef int code
     cdef Buffer* buffers = &worker.buffers[3 * depth]
-    if node.kind == NODE_BYTES:
+    if node.kind == NODE_HULL:
+        return decode_hull(worker, target, node, source, offset, nbytes, spans, depth)
+    if node.kind != NODE_SHARD:
         worker.stats.chunks_decoded += 1
     if node.stored >= 0 and nbytes != node.stored:
         return fail(worker, E_STORED_SIZE, offset, nbytes, node.stored, nbytes)
-    if node.n_filters == 0:
-        if node.kind == NODE_BYTES:
-            return place_leaf(worker, target, node, source, offset, nbytes, spans)
+    if node.n_filters == 0 and node.kind == NODE_BYTES:
+        return place_leaf(worker, target, node, source, offset, nbytes, spans)
+    if node.n_filters == 0 and node.kind == NODE_SHARD:
         return decode_shard(worker, target, node, source, offset, nbytes, spans, depth)
     code = look(worker, target, source, offset, nbytes, &buffers[STORED], &data)
     if code != OK:
@@ -458,12 +439,69 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
         if direct == NULL or data != direct:
             place(target, node, spans, data)
         return OK
+    if node.kind == NODE_PYTHON:
+        code = call_leaf(target, node, data, length, spans)
+        return code if code == OK else fail(worker, code, offset, nbytes, 0, 0)
     undone.fd = -1
     undone.size = length
     undone.data = data
     undone.segments = NULL
     undone.n_segments = 0
     return decode_shard(worker, target, node, &undone, 0, length, spans, depth)
+
+
+cdef int decode_hull(Worker* worker, const Target* target, const Node* node, const Source* source,
+                     Py_ssize_t offset, Py_ssize_t nbytes, const Span* spans, int depth) noexcept nogil:
+    """Decode the block around what spans pick, then hand it through the node's codec; all where that needs all."""
+    cdef Span inner[MAX_NDIM]
+    cdef Py_ssize_t first[MAX_NDIM]
+    cdef Py_ssize_t counts[MAX_NDIM]
+    cdef Target hull = target[0]
+    cdef void* array = NULL
+    cdef int i, code
+    hull_spans(node, spans, inner)
+    for i in range(node.below.ndim):
+        first[i], counts[i] = inner[i].start, inner[i].count
+    code = hull_new(target, node, counts, &array, &hull.out)
+    if code != OK:
+        return fail(worker, code, offset, nbytes, 0, 0)
+    hull.items, hull.fill, hull.ndim = node.items, node.fill, node.below.ndim
+    hull.points, hull.objects = False, NULL
+    hull.dtype = node.dtype
+    c_strides(hull.ndim, counts, node.items.itemsize, hull.strides)
+    code = decode_region(worker, &hull, node.below, source, offset, nbytes, inner, depth)
+    if code != OK:
+        hull_free(array)
+        return code
+    code = call_hull(target, node, array, spans, first)
+    return code if code == OK else fail(worker, code, offset, nbytes, 0, 0)
+
+
+cdef void hull_spans(const Node* node, const Span* spans, Span* inner) noexcept nogil:
+    """The block, in the axes below, that a hull decodes for what spans pick."""
+    cdef Py_ssize_t first, last, k
+    cdef const Span* span
+    cdef int i
+    for i in range(node.below.ndim):
+        if not node.elementwise:
+            inner[i] = Span(0, 0, 1, node.below.shape[i], 0, NULL, NULL)
+            continue
+        span = &spans[node.axes[i]]
+        first = last = span.start if span.index == NULL else span.index[0]
+        if span.index == NULL:
+            last += (span.count - 1) * span.step
+        for k in range(span.count if span.index != NULL else 0):
+            first = min(first, span.index[k])
+            last = max(last, span.index[k])
+        inner[i] = Span(0, min(first, last), 1, max(first, last) - min(first, last) + 1, 0, NULL, NULL)
+
+
+cdef void c_strides(int ndim, const Py_ssize_t* counts, Py_ssize_t itemsize, Py_ssize_t* strides) noexcept nogil:
+    cdef int i = ndim - 1
+    while i >= 0:
+        strides[i] = itemsize
+        itemsize *= counts[i]
+        i -= 1
 
 
 cdef bint holds_container(const Node* node) noexcept nogil:
@@ -508,8 +546,7 @@ cdef int decode_inner(Worker* worker, const Target* target, const Node* node, co
     code = check_entry(at, length, nbytes, node.child.stored, &absent)
     if absent:
         worker.stats.inner_missing += 1
-        fill_target(target, spans)
-        return OK
+        return fill_target(target, spans)
     if code != OK:
         code = fail(worker, code, <Py_ssize_t> at, <Py_ssize_t> length,
                     nbytes if code == E_ENTRY else node.child.stored, <Py_ssize_t> length)

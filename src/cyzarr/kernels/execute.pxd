@@ -1,6 +1,6 @@
 # Run reads over stored objects.
-from cyzarr.kernels.decode cimport Source
 from cyzarr.kernels.readplan cimport Read
+from cyzarr.kernels.types cimport Source
 
 # Run one read or several. With hold: in this thread and with the GIL, giving it up only where a file's data is
 # not in memory. Returns a status; OK, or the failure is in one of the reads.

@@ -7,10 +7,10 @@ from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from cyzarr.kernels.decode cimport Source, decode_inner, decode_region, fill_target, load_index
+from cyzarr.kernels.decode cimport decode_inner, decode_region, fill_target, load_index
 from cyzarr.kernels.files cimport object_close, object_open
 from cyzarr.kernels.pool cimport run_inline, run_pooled
-from cyzarr.kernels.program cimport NODE_SHARD, Node
+from cyzarr.kernels.program cimport NODE_HULL, NODE_SHARD, Node
 from cyzarr.kernels.readplan cimport (
     HOP_NS,
     Object,
@@ -24,7 +24,7 @@ from cyzarr.kernels.readplan cimport (
     take_part,
 )
 from cyzarr.kernels.status cimport E_AGAIN, E_CANCELLED, E_PYTHON, OK, failure_clear, raise_failure
-from cyzarr.kernels.types cimport MAX_NDIM, Span
+from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.kernels.workers cimport Stats, Worker, fail, reserve
 
 cdef extern from "<pthread.h>" nogil:
@@ -181,7 +181,7 @@ cdef int run_inner(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize
     if read.parts > 1:
         take_part(&spans[read.part_axis], part, read.parts)
     if object_.state == MISSING:
-        fill_target(&read.target, spans)
+        code = fill_target(&read.target, spans)
     else:
         code = decode_inner(worker, &read.target, root, &object_.source, 0, object_.source.size,
                             object_.index.data, entry, spans, 0)
@@ -216,8 +216,7 @@ cdef int run_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssiz
         worker.stats.chunks_missing += (
             spans[0].index == read.outer[0][at[0]].index if read.target.points else part == 0)
         read.missing = True
-        fill_target(&read.target, spans)
-        return OK
+        return fill_target(&read.target, spans)
     code = decode_region(worker, &read.target, read.root, &source, 0, source.size, spans, 0)
     if read.memory == NULL:
         object_close(source.fd)
@@ -388,13 +387,19 @@ cdef inner_position(const Read* read):
     cdef const Node* node = read.root
     cdef Py_ssize_t number
     cdef int axis, depth
+    # Which axis of the node an axis of the array is: below a hull they may stand in another order.
+    axes = list(range(node.ndim))
     found = []
     for depth in range(read.failure.depth):
         number = read.failure.inner[depth]
+        while node != NULL and node.kind == NODE_HULL:
+            axes = [[node.axes[i] for i in range(node.ndim)].index(axis) for axis in axes] if node.elementwise else (
+                list(range(node.below.ndim)))
+            node = node.below
         if number < 0 or node == NULL or node.kind != NODE_SHARD:
             break
         found.append(str(tuple(
-            (number // node.index.strides[axis]) % (node.shape[axis] // node.inner[axis]) for axis in range(node.ndim)
+            [(number // node.index.strides[axis]) % (node.shape[axis] // node.inner[axis]) for axis in axes]
         )))
         node = node.child
     return " > ".join(found) or None

@@ -5,9 +5,14 @@ from cyzarr.kernels.types cimport MAX_NDIM, ItemPlan
 cdef enum:
     MAX_FILTERS = 8
 
+cdef enum:
+    DECODE_PYTHON = 100    # beside natives.Decoder: a codec that only Python has
+
 cdef enum NodeKind:
     NODE_BYTES = 0
     NODE_SHARD = 1
+    NODE_PYTHON = 2        # a leaf that a Python codec decodes
+    NODE_HULL = 3          # what another program decodes, handed through a Python codec
 
 cdef struct Filter:
     int decoder            # of natives.Decoder
@@ -30,6 +35,12 @@ cdef struct Node:
     Py_ssize_t inner[MAX_NDIM]       # shard: shape of an inner chunk
     IndexSpec index                  # shard
     Node* child                      # shard: what an inner chunk is
+    void* codec                      # Python leaf, hull: PyObject*
+    bint elementwise                 # hull: the codec takes any block of the chunk alone
+    const Node* below                # hull: what it is decoded by, a program of its own with
+    const ItemPlan* items            # its items,
+    const char* fill                 # its fill
+    void* dtype                      # and its dtype (PyObject*)
 
 cdef class Program:
     cdef Node* root
@@ -39,7 +50,10 @@ cdef class Program:
     cdef readonly tuple shape        # of the chunk
     cdef object _fill
     cdef const char* fill            # one item of the output's dtype
+    cdef readonly object fill_object  # what absent chunks hold, where items are objects; else None
+    cdef readonly bint objects       # items are Python objects or NumPy's strings, placed by NumPy
     cdef object _keep                # the Python objects that nodes point to
     cdef object _plan
+    cdef int depth                   # of the innermost shard's chunks
     cdef bint compressed             # a decoder has to run for the innermost chunks
     cdef Node* _node(self, object chain, list axis_of, object leaf_dtypes, int depth) except NULL

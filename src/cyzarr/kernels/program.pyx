@@ -17,7 +17,8 @@ from cyzarr.kernels.shardindex import index_spec
 from cyzarr.kernels.status cimport MAX_DEPTH
 from cyzarr.kernels.types cimport MAX_NDIM
 
-DECODER_NUMBERS = {"zstd": 0, "blosc": 1, "lz4": 2, "gzip": 3, "zlib": 4, "crc32c": 5}
+DECODER_NUMBERS = {"zstd": 0, "blosc": 1, "lz4": 2, "gzip": 3, "zlib": 4, "crc32c": 5, "python": DECODE_PYTHON}
+KINDS = {"bytes", "shard", "python", "hull"}
 MAX_NBYTES = 1 << 60
 
 
@@ -47,6 +48,12 @@ def checked_order(order, ndim):
     return order
 
 
+cdef int check_depth(int depth) except -1:
+    if depth >= MAX_DEPTH:
+        raise ValueError(f"at most {MAX_DEPTH - 1} shards within shards are supported")
+    return 0
+
+
 cdef class Program:
     """A compiled codec chain.
 
@@ -57,14 +64,18 @@ cdef class Program:
         composed: axis i of the encoded chunk is axis order[i] of the chunk; ``filters`` (optional):
         its bytes-to-bytes codecs in the order of encoding, each ``{"name": ..., "codec": ...}`` with a
         name of zstd, blosc, lz4, gzip, zlib, crc32c and a numcodecs-like object with ``decode(bytes)``
-        that is used where the C decoder is not there; and exactly one of
-        ``bytes``: ``{"dtype": the stored dtype, with its byte order}`` or
+        that is used where the C decoder is not there, or the name python, for one that only decodes so; and exactly
+        one of
+        ``bytes``: ``{"dtype": the stored dtype, with its byte order}``;
         ``shard``: ``{"chunk_shape": ..., "chain": ..., "index": {...}}`` with the inner chunks' shape in the
-        encoded frame, their own chain, and the index's ``location``, ``byteorder``, ``checksums`` and ``order``.
+        encoded frame, their own chain, and the index's ``location``, ``byteorder``, ``checksums`` and ``order``;
+        ``python``: ``{"codec": ...}`` whose ``decode(bytes)`` gives an array of the encoded frame's shape;
+        ``hull``: ``{"codec": ..., "program": Program, "elementwise": bool}`` without filters: the program decodes,
+        and the codec's ``decode(array)`` gives the encoded frame from that. Elementwise, it may be given any block.
     dtype : dtype
-        Of the output; the stored dtype up to byte order.
+        Of the output; for ``bytes`` the stored dtype up to byte order. Objects and NumPy's strings need a Python leaf.
     fill : bytes
-        One item of `dtype`: what absent chunks hold.
+        One item of `dtype`: what absent chunks hold. Where items are objects: such an object.
 
     Raises
     ------
@@ -75,11 +86,13 @@ cdef class Program:
 
     def __cinit__(self, chain, dtype, fill):
         dtype = np.dtype(dtype)
-        if dtype.hasobject or dtype.itemsize == 0:
+        if dtype.itemsize == 0:
             raise TypeError(f"dtype {dtype} has no items of a fixed size")
         self.dtype = dtype
         self.chain = chain
-        self._fill = bytes(memoryview(fill))
+        self.objects = dtype.hasobject or dtype.char == "T"
+        self.fill_object = fill if self.objects else None
+        self._fill = bytes(dtype.itemsize) if self.objects else bytes(memoryview(fill))
         if len(self._fill) != dtype.itemsize:
             raise ValueError(f"fill has {len(self._fill)} bytes, an item of {dtype} has {dtype.itemsize}")
         self.fill = self._fill
@@ -87,7 +100,8 @@ cdef class Program:
         self.shape = checked_shape(chain["shape"], "chunk shape")
         leaf = []
         self.root = self._node(chain, list(range(len(self.shape))), leaf, 0)
-        self._plan = Plan(leaf[0], dtype)
+        # Objects are placed by NumPy: their items are never copied as bytes.
+        self._plan = Plan(np.dtype("V1"), np.dtype("V1")) if self.objects else Plan(leaf[0], dtype)
         self.items = (<Plan> self._plan).plan
 
     def __dealloc__(self):
@@ -96,17 +110,17 @@ cdef class Program:
     cdef Node* _node(self, object chain, list axis_of, object leaf, int depth) except NULL:
         """Compile one chain; axis_of[i] is the array's axis that the chunk's axis i is."""
         cdef Node* node
-        if depth >= MAX_DEPTH:
-            raise ValueError(f"at most {MAX_DEPTH - 1} shards within shards are supported")
+        check_depth(depth)
         shape = checked_shape(chain["shape"], "chunk shape")
         if len(shape) != len(axis_of):
             raise ValueError(f"chunk shape {shape} has {len(shape)} axes, expected {len(axis_of)}")
         order = checked_order(chain.get("order"), len(shape))
-        if ("bytes" in chain) == ("shard" in chain):
-            raise ValueError("a chain holds exactly one of 'bytes' and 'shard'")
+        if len(KINDS & set(chain)) != 1:
+            raise ValueError(f"a chain holds exactly one of {', '.join(sorted(KINDS))}")
         node = <Node*> calloc(1, sizeof(Node))
         if node == NULL:
             raise MemoryError
+        self.depth = max(self.depth, depth)
         try:
             node.ndim = len(shape)
             for i, axis in enumerate(axis_of):
@@ -118,8 +132,18 @@ cdef class Program:
             set_filters(node, chain.get("filters", ()), self._keep)
             if "bytes" in chain:
                 leaf.append(set_leaf(node, chain["bytes"], encoded, frame))
+                if self.objects:
+                    raise TypeError(f"dtype {self.dtype} has no items of a fixed size")
                 for i in range(node.n_filters):
                     self.compressed |= node.filters[i].decoder != DECODE_CRC32C
+            elif "python" in chain or "hull" in chain:
+                leaf.append(self.dtype)
+                self.compressed = True
+                node.nbytes = checked_nbytes(encoded, self.dtype)
+                set_python(node, chain.get("python") or chain["hull"], encoded, self._keep)
+                if node.kind == NODE_HULL:
+                    self.depth = max(self.depth, depth + (<Program> chain["hull"]["program"]).depth)
+                    check_depth(self.depth)
             else:
                 set_shard(node, chain["shard"], encoded, frame)
                 node.child = self._node(chain["shard"]["chain"], frame, leaf, depth + 1)
@@ -140,6 +164,13 @@ cdef int set_limits(Node* node) except -1:
     that and 16 MiB nothing is decoded: it would be a bomb.
     """
     decoded = int(node.nbytes)
+    if node.kind == NODE_PYTHON:
+        # Nobody knows what a Python codec is handed.
+        node.bound, node.limit = MAX_NBYTES, 4 * MAX_NBYTES
+        return 0
+    if node.kind == NODE_HULL:
+        node.bound, node.limit = node.below.bound, node.below.limit
+        return 0
     if node.kind == NODE_SHARD:
         decoded = int(node.child.bound) * int(node.index.entries) + int(node.index.nbytes)
     stored = decoded
@@ -165,13 +196,45 @@ cdef int set_filters(Node* node, filters, list keep) except -1:
     return 0
 
 
+def checked_nbytes(shape, dtype):
+    """The bytes of a chunk decoded, at most 2^60."""
+    nbytes = dtype.itemsize * math.prod(shape)
+    if nbytes > MAX_NBYTES:
+        raise ValueError(f"a chunk of {shape} items of {dtype.itemsize} bytes is beyond 2^60 bytes")
+    return nbytes
+
+
+cdef int set_python(Node* node, given, encoded, list keep) except -1:
+    """A node that a Python codec decodes: a leaf, or a hull with a program below it."""
+    cdef Program below
+    keep.append(given["codec"])
+    node.codec = <void*> given["codec"]
+    node.kind = NODE_PYTHON
+    node.stored = -1
+    if "program" not in given:
+        return 0
+    below = given["program"]
+    if node.n_filters:
+        raise ValueError("a hull has no filters of its own")
+    if below.objects:
+        raise TypeError(f"what is below a hull can't be of dtype {below.dtype}")
+    node.elementwise = given["elementwise"]
+    if node.elementwise and below.shape != tuple(encoded):
+        raise ValueError(f"an elementwise codec is handed chunks of {below.shape} items for {tuple(encoded)}")
+    keep.append(below)
+    node.kind = NODE_HULL
+    node.below, node.items, node.fill = below.root, &below.items, below.fill
+    node.dtype = <void*> below.dtype
+    node.stored = below.root.stored
+    return 0
+
+
 cdef set_leaf(Node* node, given, encoded, frame):
     """A leaf's strides and lengths; returns its stored dtype."""
     dtype = np.dtype(given["dtype"])
     along = dtype.itemsize
     node.kind = NODE_BYTES
-    if along * math.prod(encoded) > MAX_NBYTES:
-        raise ValueError(f"a chunk of {encoded} items of {dtype.itemsize} bytes is beyond 2^60 bytes")
+    checked_nbytes(encoded, dtype)
     for extent, axis in zip(reversed(encoded), reversed(frame)):
         node.strides[axis] = along
         along *= extent

@@ -1,8 +1,7 @@
 # Plan a read over stored objects: cut a selection into tasks.
-from cyzarr.kernels.decode cimport Source, Target
 from cyzarr.kernels.program cimport Node, Program
 from cyzarr.kernels.status cimport Failure
-from cyzarr.kernels.types cimport MAX_NDIM, Span
+from cyzarr.kernels.types cimport MAX_NDIM, Source, Span, Target
 from cyzarr.kernels.workers cimport Buffer, Stats
 
 cdef enum:
@@ -55,7 +54,8 @@ cdef struct Read:
     Stats stats
     void* error                  # PyObject*: what a Python codec raised
 
-# A read of what `selection` (one span per axis, in the array's coordinates) picks, into `out`.
+# A read of what `selection` (one span per axis, in the array's coordinates) picks, into `out`. Where items are objects,
+# the caller sets target.objects.
 cdef Read* read_new(Program program, const Span* selection, bint points, char* out,
                     const Py_ssize_t* out_strides) except NULL
 cdef void read_free(Read* read) noexcept

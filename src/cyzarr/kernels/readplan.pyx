@@ -45,6 +45,8 @@ cdef Read* read_new(Program program, const Span* selection, bint points, char* o
     read.target.ndim = root.ndim
     read.target.points = points
     read.target.out = out
+    read.target.dtype = <void*> program.dtype
+    read.target.fill_object = <void*> program.fill_object
     read.target.error = &read.error
     for axis in range(1 if points else root.ndim):
         read.target.strides[axis] = out_strides[axis]
@@ -346,7 +348,7 @@ cdef void read_split(Read* read, int threads) noexcept nogil:
         return
     if read.target.points:
         # Points stand by inner chunk: a part decodes few of them that another part decodes too.
-        if read.n_tasks < threads and read.root.n_filters == 0:
+        if read.n_tasks < threads and read.root.n_filters == 0 and read.root.kind in (NODE_BYTES, NODE_SHARD):
             read.parts = min(2 * threads, read.n_points)
         return
     if leaf.kind != NODE_BYTES or leaf.n_filters:

@@ -32,6 +32,34 @@ cdef struct ItemPlan:
     int n_swaps
     Component* swaps
 
+# Bytes of an object that were fetched: `nbytes` of them from `offset` on.
+cdef struct Segment:
+    Py_ssize_t offset
+    Py_ssize_t nbytes
+    const char* data
+
+# Where an object's bytes are: an open file (fd >= 0), memory (data), or fetched segments, ascending.
+cdef struct Source:
+    int fd
+    Py_ssize_t size
+    const char* data
+    const Segment* segments
+    Py_ssize_t n_segments
+
+# Where the picked items go.
+cdef struct Target:
+    const ItemPlan* items
+    const char* fill
+    int ndim
+    bint points                  # spans are points, not a product; out has one axis of strides[0]
+    bint nowait                  # say E_AGAIN instead of waiting for a file
+    char* out
+    Py_ssize_t strides[MAX_NDIM]
+    void** error                 # PyObject**: what a Python codec raised
+    void* dtype                  # PyObject*: of the output
+    void* objects                # PyObject*: items are objects; the output with all of the array's axes. Else NULL
+    void* fill_object            # PyObject*: then, what absent chunks hold
+
 
 cdef inline uint32_t le32(const char* p) noexcept nogil:
     """The little-endian number in the four bytes at `p`, which need no alignment."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchPlan", "NotNativeError", "normalize", "plan_batch", "program_for"]
 
-# Programs that one pipeline keeps: one per chunk specification it was asked for.
-MAX_PROGRAMS = 16
+# Programs that one pipeline keeps: one per chunk specification it was asked for; on a rectilinear grid these are many.
+MAX_PROGRAMS = 256
 # Decoding that is expected to take less than this is not worth a hop to another thread.
 INLINE_NS = 100_000
 
@@ -204,11 +206,27 @@ async def decode(reads: list[ChunkRead], totals: dict[str, int], fetched: bool =
     `fetched`: they came from a store and were counted then.
     """
     threads = config.threads()
-    if sum(read.cost_ns for read in reads) < INLINE_NS and all(not read.on_disk for read in reads):
+    if any(read.program.chain["needs_loop"] for read in reads):
+        stats = await asyncio.wrap_future(waiting_threads().submit(run_reads, reads, threads))
+    elif sum(read.cost_ns for read in reads) < INLINE_NS and all(not read.on_disk for read in reads):
         stats = run_reads(reads, 1)
     else:
         stats = await asyncio.to_thread(run_reads, reads, threads)
     add_counts(totals, without_fetches(stats) if fetched else stats)
+
+
+_waiting: list[ThreadPoolExecutor] = []
+os.register_at_fork(after_in_child=_waiting.clear)
+
+
+def waiting_threads() -> ThreadPoolExecutor:
+    """Threads for reads that wait for coroutines on zarr's loop.
+
+    Apart from the loop's own, which those coroutines may need.
+    """
+    if not _waiting:
+        _waiting.append(ThreadPoolExecutor(8, "cyzarr-wait"))
+    return _waiting[0]
 
 
 def without_fetches(stats: dict[str, int]) -> dict[str, int]:

@@ -22,15 +22,15 @@ from zarr.core.buffer import cpu
 from zarr.storage import LocalStore, MemoryStore, StorePath
 
 from cyzarr import _zarr, config, observe
-from cyzarr.kernels.decode cimport Source
 from cyzarr.kernels.execute cimport ReadHolder, object_key, read_raise, read_run_held, reads_run
 from cyzarr.kernels.files cimport nowait_works
 from cyzarr.kernels.program cimport Program
 from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
 from cyzarr.kernels.status cimport E_AGAIN, OK
-from cyzarr.kernels.types cimport MAX_NDIM, Span
+from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
+from cyzarr.plan import grids
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
-from cyzarr.plan.program import NotNativeError, compile_array, key_style
+from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style
 from cyzarr.stores.fetch import WATCHED
 
 cdef extern from "Python.h":
@@ -79,6 +79,7 @@ cdef class Compiled:
     cdef object metadata, config, store_path, store, path, root, pipeline
     cdef Py_ssize_t n_attributes      # of the store's instance
     cdef readonly Program program     # None: zarr's own code
+    cdef object grid                  # where chunks differ in shape; else None
     cdef readonly object reason       # why, then
     cdef StoreKind kind
     cdef int ndim
@@ -87,6 +88,7 @@ cdef class Compiled:
     cdef str key_prefix               # of keys
     cdef bint lead, fortran, fill_missing
     cdef bint chosen                  # by the user, another pipeline: no read of ours
+    cdef bint needs_loop              # a codec is a coroutine on zarr's loop
     cdef bint simple                  # the dtype is known by its number alone
     cdef char separator
 
@@ -148,7 +150,13 @@ cdef int compile_layout(Compiled made, object async_array) except -1:
     made.chosen = not _zarr.is_default_pipeline(made.pipeline)
     if made.chosen:
         raise NotNativeError(f"pipeline {type(made.pipeline).__name__} was chosen")
-    made.program = compile_array(async_array)
+    made.grid = compile_grid(async_array)
+    if made.grid is None:
+        made.program = compile_array(async_array)
+    else:
+        # Any chunk's tells the data type.
+        made.program = made.grid.program(made.grid.chunk_shape((0,) * len(made.metadata.shape)))
+    made.needs_loop = made.program.chain["needs_loop"]
     lead, separator = key_style(made.metadata)
     made.lead, made.separator = lead, ord(separator)
     made.simple = made.program.dtype == np.dtype(made.program.dtype.char) and made.program.dtype.kind in "biufc"
@@ -386,7 +394,11 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
     cdef ReadHolder holder = None
     cdef Source* sources = NULL
     cdef list held = []
+    cdef object placed = None
     cdef int axis, at = 0, status
+    if made.needs_loop and _zarr.on_zarr_loop():
+        # Zarr says that it can't be done.
+        return None
     if out is None:
         out = cnp.PyArray_EMPTY(key.ndim, key.shape, made.program.dtype.num, made.fortran) if made.simple else (
             _zarr.empty([key.shape[axis] for axis in range(key.ndim)], made.program.dtype,
@@ -394,13 +406,19 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
     target = out
     if key.empty:
         return out
+    if made.grid is not None:
+        return run_grid(made, spans, key, out, points, uses)
     for axis in range(made.ndim):
         strides[axis] = 0
         if not key.drops[axis]:
             strides[axis] = target.strides[at]
             at += 1
+    if made.program.objects:
+        placed = out if points else out[
+            (*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
     read = read_new(made.program, spans, points, <char*> cnp.PyArray_DATA(target), strides)
     try:
+        read.target.objects = <void*> placed if made.program.objects else NULL
         read.lead = made.lead
         read.separator = made.separator
         if made.kind == LOCAL:
@@ -416,7 +434,7 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
             status = read_run_held(read)
         if status == E_AGAIN:
             holder = ReadHolder()
-            holder.uses = (made, out, held, uses)
+            holder.uses = (made, out, held, uses, placed)
             status = run_released(read, holder)
         if status != OK:
             read_raise(read, made.key_prefix)
@@ -433,6 +451,26 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
         else:
             holder.read = read
             holder.sources = sources
+
+
+cdef object run_grid(Compiled made, const Span* spans, const Key* key, object out, bint points, object uses):
+    """Read from chunks of different shapes into `out`."""
+    cdef int axis
+    entries = []
+    for axis in range(made.ndim):
+        if spans[axis].index != NULL:
+            entries.append(uses[0][axis])
+        else:
+            start, step, count = spans[axis].start, spans[axis].step, spans[axis].count
+            entries.append(range(start, start + step * count, step))
+    placed = out if points else out[(*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
+    stats = grids.read(made.grid, tuple(entries), points, placed,
+                       lambda chunks: made.store_path / made.metadata.encode_chunk_key(chunks))
+    if stats is None or (stats.pop("missing") and not made.fill_missing):
+        return None
+    if tracing:
+        observe.record("direct", stats)
+    return out
 
 
 cdef int run_released(Read* read, ReadHolder holder) except -1:
@@ -492,7 +530,8 @@ cdef object read_fancy(object self, str name, object normalize, object selection
     if active and out is None and prototype is None and no_fields(fields):
         made = native(self)
     if made is not None and made.ndim > 0:
-        found = normalize(selection, made.metadata.shape, made.program.shape)
+        found = normalize(selection, made.metadata.shape,
+                          made.program.shape if made.grid is None else made.grid.axes)
     if found is not None:
         picked = read_entries(made, found[0], points)
     if picked is None:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from cyzarr import _zarr
+from cyzarr.plan.grids import Axis
 
 Entries = tuple[tuple[Any, ...], tuple[int, ...] | None] | None
 
 
-def normalize_orthogonal(selection: Any, shape: tuple[int, ...], _chunks: tuple[int, ...]) -> Entries:
+def normalize_orthogonal(selection: Any, shape: tuple[int, ...], _chunks: tuple[Any, ...]) -> Entries:
     """An entry per axis, each taken with every position of the others."""
     items = _expand(selection, len(shape))
     if items is None:
@@ -24,7 +25,7 @@ def normalize_orthogonal(selection: Any, shape: tuple[int, ...], _chunks: tuple[
     return None if any(entry is None for entry in entries) else (entries, None)
 
 
-def normalize_coordinates(selection: Any, shape: tuple[int, ...], _chunks: tuple[int, ...]) -> Entries:
+def normalize_coordinates(selection: Any, shape: tuple[int, ...], _chunks: tuple[Any, ...]) -> Entries:
     """Index arrays that are taken together, one per axis."""
     items = selection if isinstance(selection, tuple) else (selection,)
     if len(items) != len(shape):
@@ -43,7 +44,7 @@ def normalize_coordinates(selection: Any, shape: tuple[int, ...], _chunks: tuple
     return tuple(np.ascontiguousarray(one).reshape(-1) for one in together), together[0].shape or (1,)
 
 
-def normalize_mask(selection: Any, shape: tuple[int, ...], _chunks: tuple[int, ...]) -> Entries:
+def normalize_mask(selection: Any, shape: tuple[int, ...], _chunks: tuple[Any, ...]) -> Entries:
     """A mask of the array's shape."""
     mask = selection[0] if isinstance(selection, tuple) and len(selection) == 1 else selection
     if type(mask) is not np.ndarray or mask.dtype != bool or mask.shape != shape:
@@ -52,17 +53,19 @@ def normalize_mask(selection: Any, shape: tuple[int, ...], _chunks: tuple[int, .
     return tuple(np.ascontiguousarray(one, dtype=np.intp) for one in positions), positions[0].shape
 
 
-def normalize_blocks(selection: Any, shape: tuple[int, ...], chunks: tuple[int, ...]) -> Entries:
+def normalize_blocks(selection: Any, shape: tuple[int, ...], chunks: tuple[Any, ...]) -> Entries:
     """Positions in the chunk grid: integers, and slices of step 1."""
     items = _expand(selection, len(shape))
     if items is None:
         return None
     entries = []
     for item, extent, chunk in zip(items, shape, chunks, strict=True):
-        bounds = _block_bounds(item, -(-extent // chunk))
-        if bounds is None or not 0 <= bounds[0] * chunk < extent:
+        axis = chunk if isinstance(chunk, Axis) else Axis(chunk, extent)
+        bounds = _block_bounds(item, axis.count)
+        if bounds is None or bounds[0] < 0:
             return None
-        entries.append(range(min(bounds[0] * chunk, extent), max(min(bounds[1] * chunk, extent), 0)))
+        start, stop = (min(axis.start(max(at, 0)), extent) if at < axis.count else extent for at in bounds)
+        entries.append(range(start, stop))
     return tuple(entries), None
 
 

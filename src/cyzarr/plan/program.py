@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numcodecs
+from zarr.abc.codec import ArrayArrayCodec, ArrayBytesCodec, BytesBytesCodec
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 from zarr.codecs import numcodecs as zarr_numcodecs
 from zarr.codecs._v2 import V2Codec
 
 from cyzarr import _zarr
 from cyzarr.kernels.program import Program
-from cyzarr.metadata import Stage, read_pipeline_metadata
+from cyzarr.metadata import read_pipeline_metadata
+from cyzarr.plan import foreign
+from cyzarr.plan.grids import Grid
 
 
 class NotNativeError(Exception):
-    """The kernels don't hold this; its text is the reason, for status() and trace()."""
+    """Zarr's own code must read this; the text is the reason, for status() and trace()."""
 
 
 # A codec by its exact class: a subclass may do otherwise.
@@ -56,108 +60,163 @@ def compile_chain(codecs: Any, shape: tuple[int, ...], data_type: Any, fill_valu
     Raises
     ------
     NotNativeError
-        A codec, the data type or the layout has no kernel.
+        The codecs, the data type or the layout can't be read by the kernels, nor by Python codecs under them.
     """
-    dtype = data_type.to_native_dtype()
-    if dtype.hasobject or dtype.itemsize == 0 or type(dtype).__name__ == "StringDType":
+    codecs = tuple(codecs)
+    if not (len(codecs) == 1 and type(codecs[0]) is V2Codec):
+        judge(codecs, shape, data_type)
+    return compile_spec(codecs, _zarr.array_spec(tuple(shape), data_type, fill_value, order))
+
+
+def compile_spec(codecs: tuple[Any, ...], spec: Any) -> Program:
+    """The program of codecs that zarr hands chunks of a specification."""
+    dtype = spec.dtype.to_native_dtype()
+    if dtype.itemsize == 0:
         raise NotNativeError(f"data type {dtype}")
-    if len(codecs) == 1 and type(codecs[0]) is V2Codec:
-        chain = describe_v2(codecs[0], tuple(shape), dtype, order)
-    else:
-        chain = describe(tuple(codecs), read_stages(codecs, shape, data_type), tuple(shape), data_type)
+    chain = describe_v2(codecs[0], spec) if type(codecs[0]) is V2Codec else describe(codecs, spec)
+    chain["needs_loop"] = needs_loop(codecs)
     try:
-        return Program(chain, dtype, _zarr.fill_bytes(fill_value, data_type, dtype))
+        fill = fill_object(spec) if holds_objects(dtype) else _zarr.fill_bytes(spec.fill_value, spec.dtype, dtype)
+        return Program(chain, dtype, fill)
     except (ValueError, TypeError) as error:
         raise NotNativeError(str(error)) from error
 
 
-def read_stages(codecs: Any, shape: tuple[int, ...], data_type: Any) -> tuple[Stage, ...]:
-    """The chain as stages, each with what it is handed; NotNativeError where anything is wrong or unknown with it."""
-    documents = [codec.to_dict() for codec in codecs]
+def holds_objects(dtype: Any) -> bool:
+    """Whether items are Python objects or NumPy's strings of any length, which NumPy itself must copy."""
+    return dtype.hasobject or dtype.char == "T"
+
+
+def fill_object(spec: Any) -> Any:
+    """What absent chunks hold, where items are objects."""
+    return spec.dtype.default_scalar() if spec.fill_value is None else spec.fill_value
+
+
+def judge(codecs: Any, shape: tuple[int, ...], data_type: Any) -> None:
+    """NotNativeError where anything is wrong with a chain by what its codecs are handed.
+
+    A codec that nobody here knows is no fault: its own class decodes.
+    """
+    try:
+        documents = [codec.to_dict() for codec in codecs]
+    except Exception as error:
+        raise NotNativeError(f"a codec without a document: {type(error).__name__}: {error}") from error
     reading = read_pipeline_metadata(documents, shape=shape, data_type=_zarr.plain_name(data_type))
     for problem in (*reading.problems, *reading.doubts):
         raise NotNativeError(str(problem))
-    return reading.stages
 
 
-def describe(
-    codecs: tuple[Any, ...], stages: tuple[Stage, ...], shape: tuple[int, ...], data_type: Any
-) -> dict[str, Any]:
-    """The kernel's description of a chain.
-
-    What it says of a chunk is what the stages were handed; the codecs tell whether they are zarr's own, as the kernels
-    know them.
-    """
-    order, at = transposes(codecs, stages, len(shape))
+def describe(codecs: tuple[Any, ...], spec: Any) -> dict[str, Any]:
+    """The kernel's description of a chain: native where there are kernels, else by the codecs' own methods."""
+    order, at, spec = transposes(codecs, spec)
+    chain: dict[str, Any] = {"shape": tuple(spec.shape[order.index(i)] for i in range(len(order))), "order": order}
     if at == len(codecs):
         raise NotNativeError("no array-to-bytes codec")
-    codec, stage = codecs[at], stages[at]
-    if kind_of(codec) is None:
-        raise NotNativeError(f"codec {type(codec).__name__}")
-    chain: dict[str, Any] = {"shape": shape, "order": order, "filters": filters(codecs[at + 1 :])}
+    codec: Any = codecs[at]
+    if isinstance(codec, ArrayArrayCodec):
+        return chain | {"hull": describe_hull(codecs[at:], spec)}
+    if not issubclass(type(codec), ArrayBytesCodec):
+        raise NotNativeError(f"codec {type(codec).__name__} in the place of an array-to-bytes codec")
+    chain["filters"] = filters(codecs[at + 1 :], codec.resolve_metadata(spec))
+    index = describe_index(codec) if kind_of(codec) == "shard" else None
     if kind_of(codec) == "bytes":
-        chain["bytes"] = {"dtype": _zarr.stored_dtype(codec.endian, data_type)}
+        chain["bytes"] = {"dtype": _zarr.stored_dtype(codec.endian, spec.dtype)}
+    elif index is not None:
+        inner = replace(spec, shape=tuple(codec.chunk_shape))
+        below = describe(tuple(codec.codecs), inner)
+        chain["shard"] = {"chunk_shape": inner.shape, "chain": below, "index": index}
     else:
-        inner = tuple(stage.codec.configuration["chunk_shape"])
-        chain["shard"] = {
-            "chunk_shape": inner,
-            "chain": describe(tuple(codec.codecs), stage.inner["codecs"], inner, data_type),
-            "index": describe_index(codec, stage),
-        }
+        chain["python"] = {"codec": foreign.ChunkCodec(codec, spec)}
     return chain
 
 
-def describe_v2(codec: V2Codec, shape: tuple[int, ...], dtype: Any, order: str) -> dict[str, Any]:
-    """The kernel's description of a chunk of zarr format 2: items as they are, perhaps compressed."""
-    if codec.filters:
-        raise NotNativeError("filters " + ", ".join(type(one).__name__ for one in codec.filters))
-    axes = range(len(shape))
-    return {
-        "shape": shape,
-        "order": tuple(reversed(axes)) if order == "F" else tuple(axes),
-        "filters": filters((codec.compressor,) if codec.compressor is not None else ()),
-        "bytes": {"dtype": dtype},
-    }
+def describe_hull(codecs: tuple[Any, ...], spec: Any) -> dict[str, Any]:
+    """Array-to-array codecs without a kernel, before whatever follows them."""
+    specs: list[Any] = []
+    while isinstance(codecs[len(specs)], ArrayArrayCodec) and type(codecs[len(specs)]) is not TransposeCodec:
+        specs.append(spec)
+        spec = codecs[len(specs) - 1].resolve_metadata(spec)
+        if len(specs) == len(codecs):
+            raise NotNativeError("no array-to-bytes codec")
+    stage = foreign.ArrayCodecs(codecs[: len(specs)], tuple(specs))
+    below = compile_spec(codecs[len(specs) :], spec)
+    return {"codec": stage, "program": below, "elementwise": stage.elementwise}
 
 
-def transposes(codecs: tuple[Any, ...], stages: tuple[Stage, ...], ndim: int) -> tuple[tuple[int, ...], int]:
-    """The leading transposes, composed, and how many they are.
+def describe_v2(codec: V2Codec, spec: Any) -> dict[str, Any]:
+    """The kernel's description of a chunk of zarr format 2: items as they are, filtered perhaps, perhaps compressed."""
+    dtype = spec.dtype.to_native_dtype()
+    axes = range(len(spec.shape))
+    chain: dict[str, Any] = {"shape": spec.shape}
+    compressor = codec.compressor
+    if not codec.filters and not holds_objects(dtype):
+        chain["order"] = tuple(reversed(axes)) if spec.order == "F" else tuple(axes)
+        chain["filters"] = () if compressor is None else [filter_v2(compressor)]
+        chain["bytes"] = {"dtype": dtype}
+        return chain
+    native = type(compressor) in DECODERS
+    chain["filters"] = [filter_v2(compressor)] if native else ()
+    chain["python"] = {"codec": foreign.ChunkCodec(V2Codec(codec.filters, None) if native else codec, spec)}
+    return chain
+
+
+def filter_v2(compressor: Any) -> dict[str, Any]:
+    """A compressor of zarr format 2: numcodecs' own object, whose decode takes bytes."""
+    name, twin = DECODERS.get(type(compressor), ("python", compressor))
+    return {"name": name, "codec": twin}
+
+
+def transposes(codecs: tuple[Any, ...], spec: Any) -> tuple[tuple[int, ...], int, Any]:
+    """The leading transposes, composed, how many they are, and what they hand on.
 
     Axis i of what a transpose hands on is axis order[i] of what it is handed.
     """
-    order = tuple(range(ndim))
-    for at, (codec, stage) in enumerate(zip(codecs, stages, strict=True)):
+    order = tuple(range(len(spec.shape)))
+    for at, codec in enumerate(codecs):
         if type(codec) is not TransposeCodec:
-            return order, at
-        order = tuple(order[i] for i in stage.codec.configuration["order"])
-    return order, len(codecs)
+            return order, at, spec
+        order = tuple(order[i] for i in codec.order)
+        spec = codec.resolve_metadata(spec)
+    return order, len(codecs), spec
 
 
-def filters(codecs: tuple[Any, ...]) -> list[dict[str, Any]]:
+def filters(codecs: tuple[Any, ...], spec: Any) -> list[dict[str, Any]]:
     """The bytes-to-bytes codecs, in the order of encoding."""
     found = []
     for codec in codecs:
-        if type(codec) not in DECODERS:
-            raise NotNativeError(f"codec {type(codec).__name__}")
-        name, twin = DECODERS[type(codec)]
-        found.append({"name": name, "codec": twin})
+        if not isinstance(codec, BytesBytesCodec):
+            raise NotNativeError(f"codec {type(codec).__name__} in the place of a bytes-to-bytes codec")
+        name, twin = DECODERS.get(type(codec), ("python", None))
+        found.append({"name": name, "codec": foreign.BytesCodec(codec, spec) if name == "python" else twin})
+        spec = codec.resolve_metadata(spec)
     return found
 
 
-def describe_index(codec: Any, stage: Stage) -> dict[str, Any]:
-    """The kernel's description of a shard's index, from the stages that it is handed to."""
-    codecs, stages = tuple(codec.index_codecs), stage.inner["index_codecs"]
-    rank = len(stage.codec.configuration["chunk_shape"]) + 1
-    order, at = transposes(codecs, stages, rank)
-    rest = codecs[at:]
-    if not rest or kind_of(rest[0]) != "bytes" or any(type(one) is not Crc32cCodec for one in rest[1:]):
-        raise NotNativeError("index codecs " + ", ".join(type(one).__name__ for one in codecs))
+def describe_index(codec: Any) -> dict[str, Any] | None:
+    """The kernel's description of a shard's index; None where the kernels don't know its codecs."""
+    rank = len(codec.chunk_shape) + 1
+    order = tuple(range(rank))
+    codecs = tuple(codec.index_codecs)
+    while codecs and type(codecs[0]) is TransposeCodec:
+        order = tuple(order[i] for i in codecs[0].order)
+        codecs = codecs[1:]
+    if not codecs or kind_of(codecs[0]) != "bytes" or any(type(one) is not Crc32cCodec for one in codecs[1:]):
+        return None
     return {
         "order": None if order == tuple(range(rank)) else order,
-        "byteorder": stages[at].codec.configuration["endian"],
-        "checksums": len(rest) - 1,
-        "location": stage.codec.configuration.get("index_location", "end"),
+        "byteorder": _zarr.plain(codecs[0].endian),
+        "checksums": len(codecs) - 1,
+        "location": _zarr.plain(codec.index_location),
     }
+
+
+def needs_loop(codecs: tuple[Any, ...]) -> bool:
+    """Whether some codec is a coroutine for zarr's event loop, which then must not wait for the read."""
+    return any(
+        needs_loop(tuple(codec.codecs)) if kind_of(codec) == "shard" else _zarr.needs_loop(codec)
+        for codec in codecs
+        if type(codec) not in DECODERS
+    )
 
 
 def key_style(metadata: Any) -> tuple[bool, str]:
@@ -203,7 +262,20 @@ def compile_array(async_array: Any) -> Program:
     shape = _zarr.chunk_shape(metadata)
     if shape is None:
         raise NotNativeError(f"chunk grid {type(metadata.chunk_grid).__name__}")
+    return compile_chunk(async_array, shape)
+
+
+def compile_chunk(async_array: Any, shape: tuple[int, ...]) -> Program:
+    """The program of an array's chunks of one shape."""
+    metadata = async_array.metadata
     if any(n < 1 for n in shape):
         raise NotNativeError("a chunk of no items")
     codecs = tuple(async_array.codec_pipeline)
     return compile_cached(codecs, shape, metadata.dtype, metadata.fill_value, getattr(metadata, "order", "C"))
+
+
+def compile_grid(async_array: Any) -> Grid | None:
+    """The grid of an array whose chunks differ in shape; None where they don't."""
+    metadata = async_array.metadata
+    edges = _zarr.chunk_edges(metadata)
+    return None if edges is None else Grid(edges, metadata.shape, lambda shape: compile_chunk(async_array, shape))
