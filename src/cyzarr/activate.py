@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cyzarr.notes import notes, warn_once
+from cyzarr.notes import notes, settings, warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ class Status:
     threads : int
         How many threads one read may use.
     notes : list of str
-        What keeps cyzarr from being on, and what it leaves alone.
+        What keeps cyzarr from being on, what it leaves alone, and settings that can't be.
     """
 
     enabled: bool
@@ -95,12 +95,12 @@ def _wanted() -> list[Patch] | None:
     """What to patch with what; None (and a warning) where it can't be done."""
     try:
         from zarr.codecs import ShardingCodec
-        from zarr.core.array import Array
+        from zarr.core.array import Array, AsyncArray
         from zarr.core.metadata.v3 import ArrayV3Metadata
 
         from cyzarr import _zarr, rules
         from cyzarr.codecs import pipeline
-        from cyzarr.plan import direct
+        from cyzarr.plan import asyncread, direct
     except ImportError as error:
         warn_once(f"cyzarr's kernels can't be loaded, zarr stays as it was: {error}")
         return None
@@ -115,8 +115,10 @@ def _wanted() -> list[Patch] | None:
     reads = ["__getitem__", "get_basic_selection", "get_orthogonal_selection", "get_coordinate_selection"]
     reads += ["get_mask_selection", "get_block_selection"]
     functions = {name: getattr(direct, "getitem" if name == "__getitem__" else name) for name in reads}
+    awaited = ["getitem", "get_orthogonal_selection", "get_coordinate_selection", "get_mask_selection"]
     return [
         *(Patch(Array, name, ours, direct.set_zarr_function) for name, ours in functions.items()),
+        *(Patch(AsyncArray, name, getattr(asyncread, name), asyncread.set_zarr_function) for name in awaited),
         Patch(_zarr.Batched, "read", pipeline.batched_read, lambda _, read: pipeline.set_zarr_read(read)),
         Patch(ShardingCodec, "validate", rules.sharding_validate, rules.set_original),
         Patch(ArrayV3Metadata, "__init__", rules.metadata_init, rules.set_original),
@@ -139,7 +141,7 @@ def enable() -> bool:
         wanted = _wanted()
         if wanted is None:
             return False
-        from cyzarr import observe
+        from cyzarr import config, observe
         from cyzarr.plan import direct
 
         for patch in wanted:
@@ -147,6 +149,8 @@ def enable() -> bool:
         _baseline = observe.counts()
         direct.set_active(True)
         _on = True
+        # What is wrong with them is said now, not at the first read.
+        config.current()
         return True
 
 
@@ -224,5 +228,5 @@ def status() -> Status:
             fallbacks=dict(fallbacks),
             native=decompress.native(),
             threads=config.threads(),
-            notes=list(notes),
+            notes=[*notes, *settings],
         )

@@ -18,7 +18,7 @@ from libc.string cimport memset
 
 import zarr.core.config
 from zarr.core.array import Array, AsyncArray
-from zarr.core.buffer import cpu
+from zarr.core.buffer import BufferPrototype, cpu
 from zarr.storage import LocalStore, MemoryStore, StorePath
 
 from cyzarr import _zarr, config, observe
@@ -30,6 +30,7 @@ from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.plan import grids
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
+from cyzarr.plan.fields import picked_field
 from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style
 from cyzarr.stores.fetch import WATCHED
 
@@ -49,6 +50,10 @@ cdef object DEFAULT_NDBUFFER = "zarr.buffer.cpu.NDBuffer"
 cdef double HOLD_NS = 200_000
 # One that takes less than this is not worth a second thread, nor to ask how many there may be.
 cdef double HOP_NS = 30_000
+# A brief read of an event loop's own thread takes less than handing it to another and back (measured: 50 us),
+# and gives no more than this.
+cdef double BRIEF_NS = 50_000
+cdef Py_ssize_t BRIEF_NBYTES = 1 << 18
 # zarr's own functions; set by activate.
 cdef object zarr_getitem = None
 cdef object zarr_get_basic_selection = None
@@ -60,11 +65,16 @@ cdef object memory_get = MemoryStore.get
 cdef object memory_get_sync = getattr(MemoryStore, "get_sync", None)
 
 cdef object MISSING = object()
+# What a read that was to be brief gives where it would not be.
+LATER = object()
 # Extents beyond this could overflow where positions are added up.
 MAX_EXTENT = 1 << 62
 cdef Py_ssize_t served = 0
 cdef bint tracing = False
 cdef bint active = False
+# cyzarr's section of zarr's config as it was last looked at, and what it says.
+cdef object seen_section = None
+cdef bint partial_reads = True
 
 cdef enum StoreKind:
     LOCAL = 1
@@ -204,21 +214,44 @@ cdef bint settings_allow():
     """Whether zarr's config names the host-memory buffers, and objects may be read in part."""
     cdef dict settings = zarr_config.config
     cdef object ours = settings.get("cyzarr")
-    if type(ours) is dict and not ours.get("partial_storage_reads", True):
+    if ours is not None or seen_section is not None:
+        look_at_section(ours)
+    if not partial_reads:
         return False
     return settings.get("buffer") == DEFAULT_BUFFER and settings.get("ndbuffer") == DEFAULT_NDBUFFER
 
 
+cdef int look_at_section(object section) except -1:
+    """Take over cyzarr's settings where they are others than before."""
+    global seen_section, partial_reads
+    if type(section) is dict and type(seen_section) is dict:
+        try:
+            if section == seen_section:
+                return 0
+        except Exception:
+            # Values of some types, such as arrays, can't be compared; they are no settings.
+            pass
+    partial_reads = config.current().partial_storage_reads
+    seen_section = dict(section) if type(section) is dict else section
+    return 0
+
+
+cdef bint default_prototype(object prototype):
+    """Whether none is given, or the one for host memory."""
+    return prototype is None or (type(prototype) is BufferPrototype and prototype == cpu.buffer_prototype)
+
+
 cdef Compiled native(object array):
     """The array's program where a direct read may be made, else None."""
-    cdef object async_array
+    # A subclass may have methods of its own.
+    return native_async(array._async_array) if type(array) is Array else None
+
+
+cdef Compiled native_async(object async_array):
+    """The same for an AsyncArray."""
     cdef dict attributes
     cdef object found
     cdef Compiled made
-    if type(array) is not Array:
-        # A subclass may have methods of its own.
-        return None
-    async_array = array._async_array
     if type(async_array) is not AsyncArray:
         return None
     attributes = async_array.__dict__
@@ -386,8 +419,27 @@ cdef bint is_plain_buffer(object value):
     return data.itemsize == 1 and data.ndim == 1 and cnp.PyArray_IS_C_CONTIGUOUS(data)
 
 
-cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=False, object uses=None):
-    """Read into a fresh array, or into `out`. None: zarr's own code must say what this is."""
+cdef bint not_brief(Compiled made, const Key* key):
+    """Whether a read may wait for a disk, or is too large to be brief."""
+    cdef Py_ssize_t nbytes = made.program.dtype.itemsize
+    cdef int axis
+    if made.kind != MEMORY:
+        return True
+    for axis in range(key.ndim):
+        if key.shape[axis] > BRIEF_NBYTES:
+            return True
+        nbytes *= key.shape[axis]
+        if nbytes > BRIEF_NBYTES:
+            return True
+    return False
+
+
+cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=False, object uses=None,
+                bint brief=False):
+    """Read into a fresh array, or into `out`. None: zarr's own code must say what this is.
+
+    `brief`: LATER, with nothing read, where that may take longer than BRIEF_NS.
+    """
     cdef cnp.ndarray target
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Read* read
@@ -399,6 +451,8 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
     if made.needs_loop and _zarr.on_zarr_loop():
         # Zarr says that it can't be done.
         return None
+    if brief and not key.empty and not_brief(made, key):
+        return LATER
     if out is None:
         out = cnp.PyArray_EMPTY(key.ndim, key.shape, made.program.dtype.num, made.fortran) if made.simple else (
             _zarr.empty([key.shape[axis] for axis in range(key.ndim)], made.program.dtype,
@@ -418,6 +472,8 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
             (*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
     read = read_new(made.program, spans, points, <char*> cnp.PyArray_DATA(target), strides)
     try:
+        if brief and (read.cost_ns > BRIEF_NS or read.n_tasks >= 64):
+            return LATER
         read.target.objects = <void*> placed if made.program.objects else NULL
         read.lead = made.lead
         read.separator = made.separator
@@ -481,7 +537,7 @@ cdef int run_released(Read* read, ReadHolder holder) except -1:
 
 # --- index arrays
 
-cdef object read_entries(Compiled made, tuple entries, bint points):
+cdef object read_entries(Compiled made, tuple entries, bint points, bint brief):
     """Read per-axis entries (an int, a range or an intp array within the axis), or points. None: zarr's own code."""
     cdef Span spans[MAX_NDIM]
     cdef Key key
@@ -513,31 +569,40 @@ cdef object read_entries(Compiled made, tuple entries, bint points):
             key.drops[axis] = True
         else:
             keep_axis(spans, &key, axis)
-    return run(made, spans, &key, None, points, (entries, place))
+    return run(made, spans, &key, None, points, (entries, place), brief)
 
 
-cdef bint no_fields(object fields):
-    """Whether no field is asked for; zarr's oindex and vindex say so by an empty list."""
-    return fields is None or (type(fields) is list and not fields)
+cdef object pick(Compiled made, object normalize, object selection, bint points, object fields, bint brief=False):
+    """The picked items. None: zarr's own code must say what this is. `brief` as for `run`."""
+    cdef object found, picked, field = None
+    global served
+    if made is None or made.ndim == 0:
+        return None
+    if fields is not None:
+        field = picked_field(fields, made.program.dtype)
+        if field is None:
+            return None
+    found = normalize(selection, made.metadata.shape, made.program.shape if made.grid is None else made.grid.axes)
+    if found is None:
+        return None
+    picked = read_entries(made, found[0], points, brief)
+    if picked is None or picked is LATER:
+        return picked
+    served += 1
+    if field:
+        picked = picked[field]
+    return picked if found[1] is None else picked.reshape(found[1])
 
 
 cdef object read_fancy(object self, str name, object normalize, object selection, bint points, object out,
                        object fields, object prototype):
     """The picked items; through zarr's function of this name where the direct road doesn't take the selection."""
-    cdef Compiled made = None
-    cdef object found = None, picked = None
-    global served
-    if active and out is None and prototype is None and no_fields(fields):
-        made = native(self)
-    if made is not None and made.ndim > 0:
-        found = normalize(selection, made.metadata.shape,
-                          made.program.shape if made.grid is None else made.grid.axes)
-    if found is not None:
-        picked = read_entries(made, found[0], points)
+    cdef object picked = None
+    if active and out is None and default_prototype(prototype):
+        picked = pick(native(self), normalize, selection, points, fields)
     if picked is None:
         return zarr_functions[name](self, selection, out=out, fields=fields, prototype=prototype)
-    served += 1
-    return picked if found[1] is None else picked.reshape(found[1])
+    return picked
 
 
 def get_orthogonal_selection(self, selection, *, out=None, fields=None, prototype=None):
@@ -584,19 +649,21 @@ def get_basic_selection(self, selection=Ellipsis, *, out=None, prototype=None, f
     """`zarr.Array.get_basic_selection`: see zarr's documentation."""
     cdef Span spans[MAX_NDIM]
     cdef Key key
-    cdef Compiled made = native(self) if active and no_fields(fields) and prototype is None else None
-    cdef object found = None
+    cdef Compiled made = native(self) if active and default_prototype(prototype) else None
+    cdef object found = None, field = "", target = None
     global served
-    if made is not None and parse(selection, made, spans, &key):
-        if out is None:
-            found = run(made, spans, &key, None)
-        else:
+    if made is not None and fields is not None:
+        field = picked_field(fields, made.program.dtype)
+    if made is not None and field is not None and parse(selection, made, spans, &key):
+        if out is not None and not field:
             target = target_of(out, made, &key)
-            if target is not None:
-                found = run(made, spans, &key, target)
+        if out is None or target is not None:
+            found = run(made, spans, &key, target)
     if found is None:
         return zarr_get_basic_selection(self, selection, out=out, prototype=prototype, fields=fields)
     served += 1
+    if field:
+        found = found[field]
     return found[()] if key.ndim == 0 else found
 
 
@@ -610,6 +677,39 @@ cdef object target_of(object out, Compiled made, const Key* key):
         if found.shape[axis] != key.shape[axis]:
             return None
     return found
+
+
+# --- for asyncread: AsyncArray's reads, in whichever thread they are called
+
+def read_basic(async_array, selection, prototype, bint brief):
+    """What `AsyncArray.getitem` gives; None: zarr's own code must say. `brief`: LATER where it would not be."""
+    cdef Span spans[MAX_NDIM]
+    cdef Key key
+    cdef Compiled made = native_async(async_array) if active and default_prototype(prototype) else None
+    cdef object found
+    global served
+    if made is None or not parse(selection, made, spans, &key):
+        return None
+    found = run(made, spans, &key, None, False, None, brief)
+    if found is None or found is LATER:
+        return found
+    served += 1
+    return found[()] if key.ndim == 0 else found
+
+
+def read_picked(async_array, normalize, selection, bint points, out, fields, prototype, bint brief):
+    """The same for the selections that `normalize` (of plan.fancy) takes."""
+    if not active or out is not None or not default_prototype(prototype):
+        return None
+    return pick(native_async(async_array), normalize, selection, points, fields, brief)
+
+
+def in_memory(async_array, out, prototype):
+    """Whether the direct road would read this array from a MemoryStore; None where it would not read it."""
+    cdef Compiled made = None
+    if active and out is None and default_prototype(prototype):
+        made = native_async(async_array)
+    return None if made is None else made.kind == MEMORY
 
 
 # --- what activate and observe need
