@@ -68,9 +68,7 @@ async def get_coordinate_selection(
     return found
 
 
-async def _pick(
-    self: Any, normalize: Any, selection: Any, points: bool, out: Any, fields: Any, prototype: Any
-) -> Any:
+async def _pick(self: Any, normalize: Any, selection: Any, points: bool, out: Any, fields: Any, prototype: Any) -> Any:
     """The picked items; None: zarr's own code has to say."""
     in_memory = direct.in_memory(self, out, prototype)
     if in_memory is None:
@@ -89,8 +87,10 @@ def _items(selection: Any) -> tuple[Any, ...]:
 
 def _count(selection: Any) -> int:
     """How many items a selection holds, about."""
-    return sum(one.size if isinstance(one, np.ndarray) else len(one) if isinstance(one, list) else 1
-               for one in _items(selection))
+    return sum(
+        one.size if isinstance(one, np.ndarray) else len(one) if isinstance(one, list) else 1
+        for one in _items(selection)
+    )
 
 
 def _own(selection: Any) -> Any:

@@ -22,7 +22,9 @@ def picked_field(fields: Any, dtype: np.dtype[Any]) -> str | None:
     if names is None:
         return None
     if isinstance(fields, str):
-        return fields if names == (fields,) and dtype[fields].itemsize == dtype.itemsize else None
+        # A struct within is assigned by position again.
+        plain = names == (fields,) and dtype[fields].names is None and dtype[fields].itemsize == dtype.itemsize
+        return fields if plain else None
     if tuple(fields) != names:
         return None
     return "" if np.dtype([(name, dtype[name]) for name in names]) == dtype else None
