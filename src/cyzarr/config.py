@@ -1,23 +1,23 @@
 """The settings that cyzarr reads from zarr's config.
 
-=====================================  ========  =======================================================================
-key                                    default   meaning, and when to change it
-=====================================  ========  =======================================================================
-``cyzarr.partial_storage_reads``       True      fetch only the bytes that a selection needs. False: whole objects
-                                                 (decoding stays partial), to compare, and for stores on which one large
-                                                 read beats many small ones
-``cyzarr.check_remote_size``           True      ask a store for the size of an uncompressed chunk that is read in part.
-                                                 False: one request less a chunk, and damage is noticed less
-``cyzarr.threads``                     None      how many threads one read may use, at least 1; None: as below. Lower it
-                                                 where many processes or readers share the processors
-``cyzarr.index_cache_nbytes``          64 MiB    how many bytes of shard indexes a process keeps; 0: none, to save memory
-``cyzarr.remote_index_cache``          False     keep those of remote stores, too. True: where nobody else writes to the
-                                                 arrays that are read
-``cyzarr.native``                      True      call the C decoders without the GIL. False: numcodecs' Python functions,
-                                                 to compare, or to see whether a decoder is at fault
-``threading.max_workers``              None      zarr's own: an upper limit for the threads of one read
-``codec_pipeline.max_workers``         None      zarr's own, likewise
-=====================================  ========  =======================================================================
+=================================  =======  ==========================================================================
+key                                default  meaning, and when to change it
+=================================  =======  ==========================================================================
+``cyzarr.partial_storage_reads``   True     fetch only the bytes that a selection needs. False: whole objects
+                                            (decoding stays partial), to compare, and for stores on which one large
+                                            read beats many small ones
+``cyzarr.check_remote_size``       True     ask a store for the size of an uncompressed chunk that is read in part.
+                                            False: one request less a chunk, and less damage is noticed
+``cyzarr.threads``                 None     how many threads one read may use, from 1 up; None: as below. Lower it
+                                            where many processes or readers share the processors
+``cyzarr.index_cache_nbytes``      64 MiB   how many bytes of shard indexes a process keeps; 0: none, to save memory
+``cyzarr.remote_index_cache``      False    keep those of remote stores, too. True: where nobody else writes to the
+                                            arrays that are read
+``cyzarr.native``                  True     call the C decoders without the GIL. False: numcodecs' Python functions,
+                                            to compare, or to see whether a decoder is at fault
+``threading.max_workers``          None     zarr's own: an upper limit for the threads of one read
+``codec_pipeline.max_workers``     None     zarr's own, likewise
+=================================  =======  ==========================================================================
 
 Without any limit, a read may use the processors that the process may use.
 
