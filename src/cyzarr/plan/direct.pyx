@@ -276,6 +276,7 @@ cdef struct Key:
     bint numpy_ints                # holds a NumPy integer: zarr's basic road, which gives scalars
     bint ellipsis
     bint empty
+    bint field                     # one field is taken: what zarr makes of a missing chunk is its own to say
     bint drops[MAX_NDIM]           # per axis of the array: an integer
     cnp.npy_intp shape[MAX_NDIM]   # of the result
 
@@ -327,7 +328,7 @@ cdef bint parse(object selection, Compiled made, Span* spans, Key* key):
     cdef object item
     memset(spans, 0, made.ndim * sizeof(Span))
     key.ndim = 0
-    key.numpy_ints = key.ellipsis = key.empty = False
+    key.numpy_ints = key.ellipsis = key.empty = key.field = False
     for i in range(n):
         item = <object> PyTuple_GET_ITEM(items, i)
         if item is Ellipsis:
@@ -495,7 +496,7 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
         if status != OK:
             read_raise(read, made.key_prefix)
             raise MemoryError("a read was given up")
-        if read.missing and not made.fill_missing:
+        if read.missing and (key.field or not made.fill_missing):
             return None
         if tracing:
             observe.record("direct", read.stats)
@@ -537,7 +538,7 @@ cdef int run_released(Read* read, ReadHolder holder) except -1:
 
 # --- index arrays
 
-cdef object read_entries(Compiled made, tuple entries, bint points, bint brief):
+cdef object read_entries(Compiled made, tuple entries, bint points, bint field, bint brief):
     """Read per-axis entries (an int, a range or an intp array within the axis), or points. None: zarr's own code."""
     cdef Span spans[MAX_NDIM]
     cdef Key key
@@ -547,7 +548,7 @@ cdef object read_entries(Compiled made, tuple entries, bint points, bint brief):
     cdef int axis
     memset(spans, 0, made.ndim * sizeof(Span))
     key.ndim = 0
-    key.numpy_ints = key.ellipsis = key.empty = False
+    key.numpy_ints = key.ellipsis = key.empty = key.field = False
     for axis, entry in enumerate(entries):
         if type(entry) is np.ndarray:
             index = entry
@@ -569,6 +570,7 @@ cdef object read_entries(Compiled made, tuple entries, bint points, bint brief):
             key.drops[axis] = True
         else:
             keep_axis(spans, &key, axis)
+    key.field = field
     return run(made, spans, &key, None, points, (entries, place), brief)
 
 
@@ -585,7 +587,7 @@ cdef object pick(Compiled made, object normalize, object selection, bint points,
     found = normalize(selection, made.metadata.shape, made.program.shape if made.grid is None else made.grid.axes)
     if found is None:
         return None
-    picked = read_entries(made, found[0], points, brief)
+    picked = read_entries(made, found[0], points, bool(field), brief)
     if picked is None or picked is LATER:
         return picked
     served += 1
@@ -658,6 +660,7 @@ def get_basic_selection(self, selection=Ellipsis, *, out=None, prototype=None, f
         if out is not None and not field:
             target = target_of(out, made, &key)
         if out is None or target is not None:
+            key.field = bool(field)
             found = run(made, spans, &key, target)
     if found is None:
         return zarr_get_basic_selection(self, selection, out=out, prototype=prototype, fields=fields)

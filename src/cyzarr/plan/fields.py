@@ -3,6 +3,7 @@
 zarr (3.1.6 to 3.4.2) decodes whole items and assigns them to an output of the fields' dtype, as NumPy assigns structs:
 by position. So it can give all fields, and the one field of a struct that has no other. For one field of several it
 raises a TypeError, and for fields in another order it gives values under each other's names; these are left to it.
+So is the one field of a chunk that is missing: a fill value that is an item may or may not become a number.
 """
 
 from __future__ import annotations
