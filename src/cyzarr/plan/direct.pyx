@@ -31,7 +31,7 @@ from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.plan import grids
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
 from cyzarr.plan.fields import picked_field
-from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style
+from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style, runs_python
 from cyzarr.stores.fetch import WATCHED
 
 cdef extern from "Python.h":
@@ -99,6 +99,7 @@ cdef class Compiled:
     cdef bint lead, fortran, fill_missing
     cdef bint chosen                  # by the user, another pipeline: no read of ours
     cdef bint needs_loop              # a codec is a coroutine on zarr's loop
+    cdef bint may_be_brief            # all of its reads are kernels' work alone, of buffers in memory
     cdef bint simple                  # the dtype is known by its number alone
     cdef char separator
 
@@ -167,6 +168,7 @@ cdef int compile_layout(Compiled made, object async_array) except -1:
         # Any chunk's tells the data type.
         made.program = made.grid.program(made.grid.chunk_shape((0,) * len(made.metadata.shape)))
     made.needs_loop = made.program.chain["needs_loop"]
+    made.may_be_brief = made.grid is None and not made.program.objects and not runs_python(made.program.chain)
     lead, separator = key_style(made.metadata)
     made.lead, made.separator = lead, ord(separator)
     made.simple = made.program.dtype == np.dtype(made.program.dtype.char) and made.program.dtype.kind in "biufc"
@@ -245,6 +247,12 @@ cdef Compiled native(object array):
     """The array's program where a direct read may be made, else None."""
     # A subclass may have methods of its own.
     return native_async(array._async_array) if type(array) is Array else None
+
+
+cdef Compiled awaited(object async_array):
+    """The same for a read that is awaited. One by codecs that need zarr's loop is left to the pipeline, which awaits them."""
+    cdef Compiled made = native_async(async_array)
+    return None if made is None or made.needs_loop else made
 
 
 cdef Compiled native_async(object async_array):
@@ -421,10 +429,10 @@ cdef bint is_plain_buffer(object value):
 
 
 cdef bint not_brief(Compiled made, const Key* key):
-    """Whether a read may wait for a disk, or is too large to be brief."""
+    """Whether a read may wait for a disk, runs codecs in Python, or is too large to be brief."""
     cdef Py_ssize_t nbytes = made.program.dtype.itemsize
     cdef int axis
-    if made.kind != MEMORY:
+    if made.kind != MEMORY or not made.may_be_brief:
         return True
     for axis in range(key.ndim):
         if key.shape[axis] > BRIEF_NBYTES:
@@ -523,7 +531,7 @@ cdef object run_grid(Compiled made, const Span* spans, const Key* key, object ou
     placed = out if points else out[(*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
     stats = grids.read(made.grid, tuple(entries), points, placed,
                        lambda chunks: made.store_path / made.metadata.encode_chunk_key(chunks))
-    if stats is None or (stats.pop("missing") and not made.fill_missing):
+    if stats is None or (stats.pop("missing") and (key.field or not made.fill_missing)):
         return None
     if tracing:
         observe.record("direct", stats)
@@ -688,7 +696,7 @@ def read_basic(async_array, selection, prototype, bint brief):
     """What `AsyncArray.getitem` gives; None: zarr's own code must say. `brief`: LATER where it would not be."""
     cdef Span spans[MAX_NDIM]
     cdef Key key
-    cdef Compiled made = native_async(async_array) if active and default_prototype(prototype) else None
+    cdef Compiled made = awaited(async_array) if active and default_prototype(prototype) else None
     cdef object found
     global served
     if made is None or not parse(selection, made, spans, &key):
@@ -704,14 +712,14 @@ def read_picked(async_array, normalize, selection, bint points, out, fields, pro
     """The same for the selections that `normalize` (of plan.fancy) takes."""
     if not active or out is not None or not default_prototype(prototype):
         return None
-    return pick(native_async(async_array), normalize, selection, points, fields, brief)
+    return pick(awaited(async_array), normalize, selection, points, fields, brief)
 
 
 def in_memory(async_array, out, prototype):
     """Whether the direct road would read this array from a MemoryStore; None where it would not read it."""
     cdef Compiled made = None
     if active and out is None and default_prototype(prototype):
-        made = native_async(async_array)
+        made = awaited(async_array)
     return None if made is None else made.kind == MEMORY
 
 
