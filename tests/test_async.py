@@ -18,8 +18,9 @@ from zarr.core.sync import SyncError, sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from support import doors
+from support.codecs import Backwards
 from support.compare import Outcome, assert_same_outcome, assert_same_result, assert_same_values
-from support.handmade import crc32c, le, shard, store, zstd
+from support.handmade import Stored, crc32c, le, shard, store, zstd
 from support.strategies import basic_keys, cases, odd_keys, orthogonal_keys, pick_orthogonal, points
 from test_properties import check, folders  # noqa: F401
 
@@ -441,3 +442,24 @@ def test_a_subclass_of_local_store(on, tmp_path):
     Watched.asked = 0
     assert_same_values(run(array.async_array.getitem(slice(2, 5))), values[2:5])
     assert Watched.asked > 0
+
+
+@pytest.mark.parametrize("kind", ["local", "memory"])
+def test_codecs_that_need_zarrs_loop(on, put_as, kind):
+    """In that loop, more reads at once than it has threads: they are awaited, and don't wait for each other's."""
+    values = np.arange(64, dtype="i4")
+    with doors.plain_zarr():
+        codecs = {"filters": None, "compressors": [Backwards()]}
+        made = zarr.create_array(MemoryStore(), shape=(64,), chunks=(16,), dtype="i4", **codecs)
+        made[...] = values
+    stored = Stored({key: value.to_bytes() for key, value in made.store._store_dict.items()})
+    array = zarr.open_array(put_as(kind, stored), mode="r").async_array
+
+    async def read_all():
+        items = [array.getitem(i) for i in range(64)]
+        picked = [array.oindex.getitem(([i, 0],)) for i in range(64)]
+        return await asyncio.wait_for(asyncio.gather(*items, *picked), 20)
+
+    found = sync(read_all(), timeout=40)
+    assert [int(one) for one in found[:64]] == list(range(64))
+    assert [one.tolist() for one in found[64:]] == [[i, 0] for i in range(64)]

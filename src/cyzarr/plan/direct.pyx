@@ -10,9 +10,6 @@ import os
 import numpy as np
 
 cimport numpy as cnp
-from cpython.long cimport PyLong_AsSsize_t, PyLong_CheckExact
-from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
-from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -29,16 +26,11 @@ from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.plan import grids
+from cyzarr.plan.basic cimport Key, keep_axis, parse
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
 from cyzarr.plan.fields import picked_field
 from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style, runs_python
 from cyzarr.stores.fetch import WATCHED
-
-cdef extern from "Python.h":
-    object PyNumber_Index(object)
-
-cdef extern from "numpy/arrayobject.h":
-    bint PyArray_IsIntegerScalar "PyArray_IsIntegerScalar"(object)
 
 cnp.import_array()
 
@@ -250,7 +242,7 @@ cdef Compiled native(object array):
 
 
 cdef Compiled awaited(object async_array):
-    """The same for a read that is awaited. One by codecs that need zarr's loop is left to the pipeline, which awaits them."""
+    """The same for a read that is awaited; codecs that need zarr's loop are left to the pipeline, which awaits them."""
     cdef Compiled made = native_async(async_array)
     return None if made is None or made.needs_loop else made
 
@@ -275,111 +267,6 @@ cdef Compiled native_async(object async_array):
     if not store_is_plain(made) or not settings_allow():
         return None
     return made
-
-
-# --- selections
-
-cdef struct Key:
-    int ndim                       # of the result
-    bint numpy_ints                # holds a NumPy integer: zarr's basic road, which gives scalars
-    bint ellipsis
-    bint empty
-    bint field                     # one field is taken: what zarr makes of a missing chunk is its own to say
-    bint drops[MAX_NDIM]           # per axis of the array: an integer
-    cnp.npy_intp shape[MAX_NDIM]   # of the result
-
-
-cdef bint take_index(object item, Py_ssize_t extent, Span* span, Key* key):
-    """An exact int or a NumPy integer within the axis; False for anything else, out of range included."""
-    cdef Py_ssize_t at
-    if PyLong_CheckExact(item):
-        pass
-    elif PyArray_IsIntegerScalar(item) and not isinstance(item, (int, np.timedelta64)):
-        key.numpy_ints = True
-        item = PyNumber_Index(item)
-    else:
-        return False
-    try:
-        at = PyLong_AsSsize_t(item)
-    except OverflowError:
-        return False
-    if at < 0:
-        at += extent
-    if at < 0 or at >= extent:
-        return False
-    span.start = at
-    span.step = span.count = 1
-    return True
-
-
-cdef bint take_slice(object item, Py_ssize_t extent, Span* span):
-    """A slice with a positive step; False for any other."""
-    cdef Py_ssize_t start = 0, stop = 0, step = 1
-    try:
-        PySlice_Unpack(item, &start, &stop, &step)
-    except (TypeError, ValueError):
-        return False
-    if step < 1:
-        return False
-    span.count = PySlice_AdjustIndices(extent, &start, &stop, step)
-    span.start = start
-    # A step past the end is never taken, and may be too large to be multiplied.
-    span.step = step if span.count > 1 else 1
-    return True
-
-
-cdef bint parse(object selection, Compiled made, Span* spans, Key* key):
-    """Basic selections to one span per axis; False: zarr's own code says what it is."""
-    cdef tuple items = selection if PyTuple_CheckExact(selection) else (selection,)
-    cdef Py_ssize_t n = PyTuple_GET_SIZE(items), i
-    cdef int axis = 0, skip
-    cdef object item
-    memset(spans, 0, made.ndim * sizeof(Span))
-    key.ndim = 0
-    key.numpy_ints = key.ellipsis = key.empty = key.field = False
-    for i in range(n):
-        item = <object> PyTuple_GET_ITEM(items, i)
-        if item is Ellipsis:
-            if key.ellipsis:
-                return False
-            key.ellipsis = True
-            skip = made.ndim - <int> (n - 1)
-            if skip < 0:
-                return False
-            while skip > 0:
-                take_all(made, spans, key, axis)
-                axis += 1
-                skip -= 1
-            continue
-        if axis >= made.ndim:
-            return False
-        if PySlice_Check(item):
-            if not take_slice(item, made.shape[axis], &spans[axis]):
-                return False
-            keep_axis(spans, key, axis)
-        elif take_index(item, made.shape[axis], &spans[axis], key):
-            key.drops[axis] = True
-        else:
-            return False
-        axis += 1
-    while axis < made.ndim:
-        take_all(made, spans, key, axis)
-        axis += 1
-    return True
-
-
-cdef void take_all(Compiled made, Span* spans, Key* key, int axis):
-    spans[axis].start = 0
-    spans[axis].step = 1
-    spans[axis].count = made.shape[axis]
-    keep_axis(spans, key, axis)
-
-
-cdef void keep_axis(Span* spans, Key* key, int axis):
-    key.drops[axis] = False
-    key.shape[key.ndim] = spans[axis].count
-    key.empty = key.empty or spans[axis].count == 0
-    key.ndim += 1
 
 
 # --- reading
@@ -642,7 +529,7 @@ def getitem(self, selection):
     cdef Compiled made = native(self) if active else None
     cdef object found
     global served
-    if made is None or not parse(selection, made, spans, &key):
+    if made is None or not parse(selection, made.ndim, made.shape, spans, &key):
         return zarr_getitem(self, selection)
     found = run(made, spans, &key, None)
     if found is None:
@@ -664,7 +551,7 @@ def get_basic_selection(self, selection=Ellipsis, *, out=None, prototype=None, f
     global served
     if made is not None and fields is not None:
         field = picked_field(fields, made.program.dtype)
-    if made is not None and field is not None and parse(selection, made, spans, &key):
+    if made is not None and field is not None and parse(selection, made.ndim, made.shape, spans, &key):
         if out is not None and not field:
             target = target_of(out, made, &key)
         if out is None or target is not None:
@@ -699,7 +586,7 @@ def read_basic(async_array, selection, prototype, bint brief):
     cdef Compiled made = awaited(async_array) if active and default_prototype(prototype) else None
     cdef object found
     global served
-    if made is None or not parse(selection, made, spans, &key):
+    if made is None or not parse(selection, made.ndim, made.shape, spans, &key):
         return None
     found = run(made, spans, &key, None, False, None, brief)
     if found is None or found is LATER:
