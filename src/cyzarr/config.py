@@ -7,6 +7,8 @@ key                                  default  meaning
                                               objects (decoding stays partial)
 ``cyzarr.check_remote_size``         True     ask a store for the size of an uncompressed chunk that is
                                               read in part
+``cyzarr.index_cache_nbytes``         64 MiB   how much memory the shard indexes of local files may take that
+                                              are kept from read to read; 0: none is kept
 ``cyzarr.threads``                   None     how many threads one read may use; None: as below
 ``threading.max_workers``            None     zarr's own: an upper limit for the threads of one read
 ``codec_pipeline.max_workers``       None     zarr's own, likewise
@@ -17,15 +19,21 @@ Without any of the last three, a read may use the processors that the process ma
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import zarr
 
+from cyzarr.kernels.indexcache import index_cache_nbytes, set_index_cache
 from cyzarr.kernels.pool import available_cpus
 
 LIMITS = [("cyzarr", "threads"), ("threading", "max_workers"), ("codec_pipeline", "max_workers")]
 MAX_THREADS = 1024
-DEFAULTS = {"cyzarr.partial_storage_reads": True, "cyzarr.check_remote_size": True}
+DEFAULTS = {
+    "cyzarr.partial_storage_reads": True,
+    "cyzarr.check_remote_size": True,
+    "cyzarr.index_cache_nbytes": 64 << 20,
+}
 
 
 def setting(key: str) -> Any:
@@ -33,6 +41,15 @@ def setting(key: str) -> Any:
     section, name = key.split(".")
     held = zarr.config.config.get(section)
     return held.get(name, DEFAULTS.get(key)) if isinstance(held, dict) else DEFAULTS.get(key)
+
+
+def apply_index_cache() -> None:
+    """Have the cache of shard indexes bounded as the setting says; what is no number of bytes leaves the default."""
+    given = setting("cyzarr.index_cache_nbytes")
+    if type(given) is not int or not 0 <= given <= sys.maxsize:
+        given = DEFAULTS["cyzarr.index_cache_nbytes"]
+    if given != index_cache_nbytes():
+        set_index_cache(given)
 
 
 def threads() -> int:

@@ -24,6 +24,7 @@ from zarr.storage import LocalStore, MemoryStore, StorePath
 from cyzarr import _zarr, config, observe
 from cyzarr.kernels.execute cimport ReadHolder, object_key, read_raise, read_run_held, reads_run
 from cyzarr.kernels.files cimport nowait_works
+from cyzarr.kernels.indexcache cimport index_cache_limit
 from cyzarr.kernels.program cimport Program
 from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
 from cyzarr.kernels.status cimport E_AGAIN, OK
@@ -65,6 +66,9 @@ MAX_EXTENT = 1 << 62
 cdef Py_ssize_t served = 0
 cdef bint tracing = False
 cdef bint active = False
+# The setting that the cache of shard indexes was last bounded by, and what the bound was then.
+cdef object seen_cache_nbytes = None
+cdef Py_ssize_t seen_cache_limit = -1
 
 cdef enum StoreKind:
     LOCAL = 1
@@ -204,9 +208,23 @@ cdef bint settings_allow():
     """Whether zarr's config names the host-memory buffers, and objects may be read in part."""
     cdef dict settings = zarr_config.config
     cdef object ours = settings.get("cyzarr")
-    if type(ours) is dict and not ours.get("partial_storage_reads", True):
-        return False
+    cdef object cache_nbytes = None
+    if type(ours) is dict:
+        if not ours.get("partial_storage_reads", True):
+            return False
+        cache_nbytes = ours.get("index_cache_nbytes")
+    if cache_nbytes is not seen_cache_nbytes or index_cache_limit() != seen_cache_limit:
+        bound_index_cache(cache_nbytes)
     return settings.get("buffer") == DEFAULT_BUFFER and settings.get("ndbuffer") == DEFAULT_NDBUFFER
+
+
+cdef int bound_index_cache(object given) except -1:
+    """Have the cache of shard indexes bounded as the setting now says."""
+    global seen_cache_nbytes, seen_cache_limit
+    config.apply_index_cache()
+    seen_cache_nbytes = given
+    seen_cache_limit = index_cache_limit()
+    return 0
 
 
 cdef Compiled native(object array):

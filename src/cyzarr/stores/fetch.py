@@ -56,6 +56,7 @@ def set_at_hand(read: ChunkRead, getter: Any) -> bool:
         path = os.fsencode(store.root / getter.path)
         if b"\0" in path:
             return False
+        config.apply_index_cache()
         read.set_file(path)
         return True
     if type(store._store_dict) is not dict:
