@@ -2,7 +2,7 @@
 
     chunks ─► execute ─► decode ─► blocks, windows      a read: its tasks, its leaves
                  │          ├────► shardindex, intersect
-                 ├► pool    ├────► decompress           bytes decoded by C functions of installed libraries
+                 ├► pool    ├────► parts, decompress    bytes decoded by C functions of installed libraries
                  ├► files   ├────► sources ─► indexcache   bytes of objects; shard indexes kept from read to read
                  │          ├────► program              a codec chain, compiled
                  │          └────► workers              what a thread keeps from task to task

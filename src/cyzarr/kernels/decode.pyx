@@ -20,6 +20,7 @@ from cyzarr.kernels.decompress cimport decode_exact, decode_grow
 from cyzarr.kernels.indexcache cimport CachedIndex, index_release
 from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
 from cyzarr.kernels.natives cimport DECODE_BLOSC, DECODE_CRC32C, decoder_native
+from cyzarr.kernels.parts cimport decode_part
 from cyzarr.kernels.program cimport DECODE_PYTHON, NODE_BYTES, NODE_HULL, NODE_PYTHON, NODE_SHARD, Filter, Node
 from cyzarr.kernels.shardindex cimport check_entry, index_entry
 from cyzarr.kernels.sources cimport fetch, load_index, look
@@ -299,6 +300,7 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
     cdef Source undone
     cdef const char* data = NULL
     cdef char* direct = NULL
+    cdef bint done = False
     cdef Py_ssize_t length = 0
     cdef int code
     cdef Buffer* buffers = &worker.buffers[3 * depth]
@@ -325,6 +327,12 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
         data = buffers[STORED].data
     if node.kind == NODE_BYTES:
         direct = whole_place(target, node, spans)
+        if direct == NULL:
+            code = decode_part(worker, target, node, data, nbytes, spans, &buffers[DECODED], &done)
+            if code != OK:
+                return fail(worker, code, offset, nbytes, worker.failure.expected, worker.failure.found)
+            if done:
+                return OK
     code = undo_filters(worker, target, node, data, nbytes, direct, &buffers[DECODED], &data, &length)
     if code != OK:
         return fail(worker, code, offset, nbytes, worker.failure.expected, worker.failure.found)
