@@ -1,24 +1,6 @@
 """The settings that cyzarr reads from zarr's config.
 
-=================================  =======  ==========================================================================
-key                                default  meaning, and when to change it
-=================================  =======  ==========================================================================
-``cyzarr.partial_storage_reads``   True     fetch only the bytes that a selection needs. False: whole objects
-                                            (decoding stays partial), to compare, and for stores on which one large
-                                            read beats many small ones
-``cyzarr.check_remote_size``       True     ask a store for the size of an uncompressed chunk that is read in part.
-                                            False: one request less a chunk, and less damage is noticed
-``cyzarr.threads``                 None     how many threads one read may use, from 1 up; None: as below. Lower it
-                                            where many processes or readers share the processors
-``cyzarr.index_cache_nbytes``      64 MiB   how many bytes of shard indexes a process keeps; 0: none, to save memory
-``cyzarr.remote_index_cache``      False    keep those of remote stores, too. True: where nobody else writes to the
-                                            arrays that are read
-``cyzarr.native``                  True     call the C decoders without the GIL. False: numcodecs' Python functions,
-                                            to compare, or to see whether a decoder is at fault
-``threading.max_workers``          None     zarr's own: an upper limit for the threads of one read
-``codec_pipeline.max_workers``     None     zarr's own, likewise
-=================================  =======  ==========================================================================
-
+=================================  =======  ===================================================================
 Without any limit, a read may use the processors that the process may use.
 
 They are looked at when the section's content has changed. A key that doesn't exist, or a value that can't be, is warned
@@ -34,6 +16,7 @@ from typing import Any
 import zarr
 
 from cyzarr.kernels import decompress
+from cyzarr.kernels.indexcache import index_cache_nbytes, set_index_cache
 from cyzarr.kernels.pool import available_cpus
 from cyzarr.notes import warn_of_setting
 
@@ -73,7 +56,7 @@ def same(section: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def current() -> Settings:
-    """The settings as they are now. The table of C decoders is switched where that setting has changed."""
+    """The settings as they are now. Where they have changed, the kernels are told those that are theirs."""
     global _seen, _settings
     section = zarr.config.config.get("cyzarr")
     if section is _seen or (type(section) is dict and type(_seen) is dict and same(section, _seen)):
@@ -83,6 +66,8 @@ def current() -> Settings:
     _seen = dict(section) if type(section) is dict else section
     if before.native != _settings.native:
         decompress.set_native(_settings.native)
+    if _settings.index_cache_nbytes != index_cache_nbytes():
+        set_index_cache(_settings.index_cache_nbytes)
     checked(section, report=True)
     return _settings
 
