@@ -392,6 +392,21 @@ def test_pickles_open_without_cyzarr(door, local, tmp_path):
 
 
 @needs_cyzarr
+def test_pickled_pipeline_goes_by_the_configuration(local):
+    """As in a dask worker: the pipeline is the one that the configuration names where the pickle is opened."""
+    folder, values = local
+    with PIPELINE.through():
+        data = pickle.dumps(zarr.open_array(folder, mode="r"))
+        array = pickle.loads(data)
+        assert roads_of(lambda: assert_same_values(array[1], values[1])) == {"pipeline"}
+        twin = copy.copy(array.async_array.codec_pipeline)
+        assert twin == array.async_array.codec_pipeline
+        assert type(twin) is type(copy.deepcopy(twin)) is type(array.async_array.codec_pipeline)
+    array = pickle.loads(data)
+    assert not roads_of(lambda: assert_same_values(array[1], values[1]))
+
+
+@needs_cyzarr
 def test_pickles_made_without_cyzarr(local):
     folder, values = local
     data = pickle.dumps(zarr.open_array(folder, mode="r"))
