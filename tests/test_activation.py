@@ -15,7 +15,7 @@ import zarr.core.codec_pipeline
 
 from support import doors
 from support.compare import assert_same_values
-from support.doors import DIRECT, assert_native, by_codecs_alone, needs_cyzarr, plain_zarr, trace
+from support.doors import DIRECT, PIPELINE, assert_native, by_codecs_alone, needs_cyzarr, plain_zarr, trace
 from support.handmade import crc32c, le, shard, store, zstd
 from support.process import WITHOUT_CYZARR, run_python
 

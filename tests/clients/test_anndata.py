@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import zarr
 
+import cyzarr
 from support.clients import on_and_off, served
 from support.compare import assert_same_values
 
@@ -13,7 +14,10 @@ anndata = pytest.importorskip("anndata")
 pd = pytest.importorskip("pandas")
 sparse = pytest.importorskip("scipy.sparse")
 
-STRINGS = "the names in an AnnData are strings of variable length, which zarr's own code reads"
+# From 0.13 on, read_zarr chooses zarr's fused pipeline where the configuration names zarr's default, and what was
+# chosen is kept: configured, ours is left in place.
+CHOSEN = "anndata chooses zarr's fused pipeline for its reads"
+CONFIGURED = {"codec_pipeline.path": "cyzarr.CodecPipeline"}
 CELLS, GENES = 200, 50
 
 
@@ -55,26 +59,43 @@ def assert_same_sparse(got, want):
         assert_same_values(getattr(got, part), getattr(want, part))
 
 
-@pytest.mark.xfail(reason=STRINGS, strict=False)
-def test_read_zarr(folder):
-    on, off = on_and_off(lambda: anndata.read_zarr(folder))
-    assert_same_sparse(on.X, off.X)
-    assert_same_sparse(on.layers["columns"], off.layers["columns"])
-    assert_same_sparse(on.obsp["near"], off.obsp["near"])
-    assert_same_values(on.obsm["pca"], off.obsm["pca"])
-    pd.testing.assert_frame_equal(on.obs, off.obs, check_exact=True)
-    pd.testing.assert_frame_equal(on.var, off.var, check_exact=True)
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param({}, marks=pytest.mark.xfail(reason=CHOSEN, strict=False)), CONFIGURED],
+    ids=["enabled", "enabled and configured"],
+)
+def test_read_zarr(folder, config):
+    want = anndata.read_zarr(folder)
+    with zarr.config.set(config), served():
+        got = anndata.read_zarr(folder)
+    assert_same_anndata(got, want)
+
+
+def test_read_zarr_configured_alone(folder):
+    want = anndata.read_zarr(folder)
+    with zarr.config.set(CONFIGURED), cyzarr.trace() as counts:
+        got = anndata.read_zarr(folder)
+    assert_same_anndata(got, want)
+    assert not counts.fallbacks
+    assert set(counts.reads) == {"pipeline"}
+
+
+def assert_same_anndata(got, want):
+    assert_same_sparse(got.X, want.X)
+    assert_same_sparse(got.layers["columns"], want.layers["columns"])
+    assert_same_sparse(got.obsp["near"], want.obsp["near"])
+    assert_same_values(got.obsm["pca"], want.obsm["pca"])
+    pd.testing.assert_frame_equal(got.obs, want.obs, check_exact=True)
+    pd.testing.assert_frame_equal(got.var, want.var, check_exact=True)
 
 
 def test_read_zarr_is_right(folder):
-    """Whatever serves the strings."""
-    import cyzarr
-
+    """Whatever serves it."""
     with cyzarr.enabled():
         got = anndata.read_zarr(folder)
     want = example()
+    assert_same_anndata(got, anndata.read_zarr(folder))
     assert_same_sparse(got.X, want.X)
-    pd.testing.assert_frame_equal(got.obs, anndata.read_zarr(folder).obs, check_exact=True)
     assert got.obs["note"].tolist() == want.obs["note"].tolist()
     assert got.obs["kind"].tolist() == want.obs["kind"].tolist()
 

@@ -142,7 +142,6 @@ def test_raw_values(folder):
     assert_same_dataset(*on_and_off(lambda: xr.open_zarr(folder, chunks=None, decode_cf=False).load()))
 
 
-@pytest.mark.xfail(reason="strings of variable length are read by zarr's own code", strict=False)
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_strings_of_any_length(tmp_path, layout):
     words = np.array(["", "a", "Zürich", "a longer one " * 9] * 5, dtype=object)
