@@ -1,6 +1,24 @@
 """The settings that cyzarr reads from zarr's config.
 
-=================================  =======  ===================================================================
+=================================  =======  ==========================================================================
+key                                default  meaning, and when to change it
+=================================  =======  ==========================================================================
+``cyzarr.partial_storage_reads``   True     fetch only the bytes that a selection needs. False: whole objects
+                                            (decoding stays partial), to compare, and for stores on which one large
+                                            read beats many small ones
+``cyzarr.check_remote_size``       True     ask a store for the size of an uncompressed chunk that is read in part.
+                                            False: one request less a chunk, and less damage is noticed
+``cyzarr.threads``                 None     how many threads one read may use, from 1 up; None: as below. Lower it
+                                            where many processes or readers share the processors
+``cyzarr.index_cache_nbytes``      64 MiB   how many bytes of shard indexes a process keeps; 0: none, to save memory
+``cyzarr.remote_index_cache``      False    keep those of remote stores, too. True: where nobody else writes to the
+                                            arrays that are read
+``cyzarr.native``                  True     call the C decoders without the GIL. False: numcodecs' Python functions,
+                                            to compare, or to see whether a decoder is at fault
+``threading.max_workers``          None     zarr's own: an upper limit for the threads of one read
+``codec_pipeline.max_workers``     None     zarr's own, likewise
+=================================  =======  ==========================================================================
+
 Without any limit, a read may use the processors that the process may use.
 
 They are looked at when the section's content has changed. A key that doesn't exist, or a value that can't be, is warned
@@ -40,6 +58,8 @@ DEFAULTS = Settings()
 NAMES = tuple(one.name for one in fields(Settings))
 # The least value of those that are numbers.
 LEAST = {"threads": 1, "index_cache_nbytes": 0}
+# The kernels count by these.
+TOO_MUCH = 1 << 63
 
 # The section as it was last looked at, and what it says.
 _seen: Any = None
@@ -113,9 +133,9 @@ def _take(name: str, value: Any) -> tuple[Any, str | None]:
             return value.lower() == "true", None
         return bool(value), None if type(value) is bool or (type(value) is int and value in (0, 1)) else "True or False"
     least, none = LEAST[name], getattr(DEFAULTS, name) is None
-    if (none and value is None) or (type(value) is int and value >= least):
+    if (none and value is None) or (type(value) is int and least <= value < TOO_MUCH):
         return value, None
-    return value, f"an integer of at least {least}{' or None' if none else ''}"
+    return value, f"an integer from {least} up to 2**63 - 1{' or None' if none else ''}"
 
 
 def setting(key: str) -> Any:
