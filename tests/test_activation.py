@@ -522,3 +522,12 @@ def test_no_warnings(door, local):
         warnings.simplefilter("error")
         array = zarr.open_array(folder, mode="r")
         array[...], array[1, 2], array[3:5]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_no_deprecation_warnings(door, tmp_path, zarr_format):
+    """What zarr deprecates in itself isn't reported to users by our reads."""
+    zarr.create_array(tmp_path / "a", shape=(9,), chunks=(4,), dtype="i4", zarr_format=zarr_format)[...] = 5
+    array = zarr.open_array(tmp_path / "a", mode="r")
+    assert array[3:7].tolist() == array.oindex[[3, 4, 5, 6]].tolist() == [5] * 4

@@ -145,7 +145,8 @@ def chunk_shape(metadata: Any) -> tuple[int, ...] | None:
 
 def chunk_edges(metadata: Any) -> tuple[Any, ...] | None:
     """Of a rectilinear grid, per axis the length of all chunks or a tuple of each one's; None for another grid."""
-    grid: Any = getattr(metadata, "chunk_grid", None)
+    # zarr 3.4 warns where a v2 document is asked for its grid.
+    grid: Any = None if metadata.zarr_format == 2 else metadata.chunk_grid
     return tuple(grid.chunk_shapes) if type(grid).__name__.startswith("RectilinearChunkGrid") else None
 
 
