@@ -31,6 +31,9 @@ async def getitem(self: Any, selection: Any, *, prototype: Any = None) -> Any:
     found = direct.read_basic(self, selection, prototype, True)
     if found is direct.LATER:
         found = await asyncio.to_thread(direct.read_basic, self, selection, prototype, False)
+    elif found is not None:
+        # As zarr's own does, an awaited read lets others have their turn.
+        await asyncio.sleep(0)
     if found is None:
         return await _zarr["getitem"](self, selection, prototype=prototype)
     return found
@@ -76,6 +79,7 @@ async def _pick(self: Any, normalize: Any, selection: Any, points: bool, out: An
     if in_memory and _count(selection) <= MAX_ITEMS:
         found = direct.read_picked(self, normalize, selection, points, out, fields, prototype, True)
         if found is not direct.LATER:
+            await asyncio.sleep(0)
             return found
     own = _own(selection)
     return await asyncio.to_thread(direct.read_picked, self, normalize, own, points, out, fields, prototype, False)
