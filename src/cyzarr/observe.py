@@ -31,6 +31,8 @@ class Trace:
         Stored objects that were not there and became fill values.
     inner_missing : int
         Inner chunks that are absent from their shard.
+    index_hits, index_misses : int
+        Shard indexes that a cache had, and that it had not. Zero where no cache was asked.
     reads : dict
         Reads by road: "direct", "pipeline", "codec", and "zarr" for those that zarr's own code served.
     fallbacks : dict
@@ -43,6 +45,8 @@ class Trace:
     chunks_decoded: int = 0
     chunks_missing: int = 0
     inner_missing: int = 0
+    index_hits: int = 0
+    index_misses: int = 0
     reads: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
 

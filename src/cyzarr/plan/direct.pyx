@@ -31,7 +31,7 @@ from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.plan import grids
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
 from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style
-from cyzarr.stores.fetch import WATCHED
+from cyzarr.stores.plain import WATCHED
 
 cdef extern from "Python.h":
     object PyNumber_Index(object)
