@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import zarr.abc.store
 import zarr.codecs
 import zarr.core.array
 import zarr.core.codec_pipeline
@@ -57,6 +58,7 @@ SIGNATURES: dict[str, tuple[Any, str, list[str]]] = {
     },
     "ShardingCodec.validate": (ShardingCodec, "validate", ["self", "shape", "dtype", "chunk_grid"]),
     "BatchedCodecPipeline.read": (Batched, "read", ["self", "batch_info", "out", "drop_axes"]),
+    "BatchedCodecPipeline.write": (Batched, "write", ["self", "batch_info", "value", "drop_axes"]),
 }
 
 

@@ -107,7 +107,7 @@ def raise_first(key: str, parts: Parts) -> None:
             check_length(key, request, part)
             continue
         raise CorruptChunkError(
-            f"chunk {key!r}: the store has the shard, but no answer for a range of it ({in_words(request.byte_range())})",
+            f"chunk {key!r}: the store has the shard, but not this range ({in_words(request.byte_range())})",
             key,
             offset=start,
             length=stop - start,

@@ -93,7 +93,7 @@ def add_kind(cls: type, kind: StoreKind) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def _kind_of_class(cls: type) -> StoreKind | None:
+def _kind_of_class(cls: Any) -> StoreKind | None:
     for base in cls.__mro__:
         if base in _kinds:
             return _kinds[base]
