@@ -14,6 +14,8 @@ from cyzarr.stores.kinds import StoreKind, add_kind
 from cyzarr.stores.ranges import Parts, Ranges, telling
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
 
     from cyzarr.stores.gate import Gate
@@ -71,7 +73,7 @@ class ZarrKind(StoreKind):
         limits = {"max_gap_bytes": request.max_gap, "max_coalesced_bytes": request.max_nbytes}
         parts = Parts((one.start, one.end, None) for one in wanted)
         parts.requests = len(request.merged())
-        with missing_is_none(key):
+        with missing_is_none(key, wanted):
             for at, buffer in store.get_ranges_sync(key, wanted, prototype=buffer_prototype, **limits):
                 parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
         return parts
@@ -83,16 +85,17 @@ def byte_ranges(request: Ranges) -> list[Any]:
 
 
 @contextlib.contextmanager
-def missing_is_none(key: str) -> Any:
-    """What `get_ranges` raises for a missing key says nothing more than that; another error is raised as it was."""
-    try:
-        with telling(key, None):
+def missing_is_none(key: str, wanted: list[Any]) -> Iterator[None]:
+    """What `get_ranges` raises for a missing key says nothing more than that; of other errors the first is raised."""
+    with telling(key, RangeByteRequest(wanted[0].start, wanted[-1].end)):
+        try:
             yield
-    except BaseExceptionGroup as failures:
-        _, others = failures.split(FileNotFoundError)
-        if others is not None:
-            alone = len(others.exceptions) == 1
-            raise (others.exceptions[0] if alone else others) from None
+        except BaseExceptionGroup as failures:
+            _, others = failures.split(FileNotFoundError)
+            while isinstance(others, BaseExceptionGroup):
+                others = others.exceptions[0]
+            if others is not None:
+                raise others from None
 
 
 async def read_by_get_ranges(store: Any, key: str, request: Ranges, gate: Gate) -> Parts:
@@ -108,7 +111,7 @@ async def read_by_get_ranges(store: Any, key: str, request: Ranges, gate: Gate) 
     if _zarr.takes_concurrency(store.get_ranges):
         limits["max_concurrency"] = held
     try:
-        with missing_is_none(key):
+        with missing_is_none(key, wanted):
             groups = store.get_ranges(key, wanted, prototype=buffer_prototype, **limits)
             async with contextlib.aclosing(groups):
                 async for group in groups:
