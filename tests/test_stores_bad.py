@@ -234,5 +234,3 @@ def test_a_shard_that_is_replaced_meanwhile(door, kind):
     held.edit = edit
     got = array[6:9, 3:40:17]
     assert_same_values(got, VALUES[:, ::-1][6:9, 3:40:17])
-
-

@@ -396,7 +396,9 @@ def test_after_a_fork():
     run_python(code, timeout=30)
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["claim", "write"]), st.integers(0, 30)), max_size=40))
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["claim", "write"]), st.integers(0, 30)), max_size=40)
+)
 def test_the_cache_against_a_model(steps):
     """Bounded, least recently used first, and never what was written since."""
     cache = indexcache.IndexCache()

@@ -135,9 +135,7 @@ def test_a_window_and_the_length_in_one_round():
     held, a = plain_chunk(latency=0.02)
     with cyzarr.enabled():
         assert_same_values(zarr.open_array(held, mode="r")[3], a[3])
-    assert sorted(map(str, held.log)) == sorted(
-        map(str, [("c/0/0", RangeByteRequest(1200, 1600)), ("c/0/0", "size")])
-    )
+    assert sorted(map(str, held.log)) == sorted(map(str, [("c/0/0", RangeByteRequest(1200, 1600)), ("c/0/0", "size")]))
     assert held.rounds == 1
 
 

@@ -128,7 +128,8 @@ def _window_requests(read: ChunkRead, size: str) -> Talk:
         part, found = yield [request, SIZE]
     else:
         (part,) = yield [request]
-    if part is None and found in (None, UNTOLD):
+    if part is None and found in (None, UNTOLD, 0):
+        # Some stores say 0 of what is not there.
         read.set_missing()
         return
     if part is not None and check and found in (None, UNTOLD):

@@ -72,13 +72,22 @@ def getsize(store: Any, key: str) -> int:
         There is no such object.
     """
     store, key = _located(store, key)
-    return _there(key, kind_of(store).getsize_sync(store, key))
+    kind = kind_of(store)
+    size = kind.getsize_sync(store, key)
+    # Some stores say 0 of what is not there.
+    if size is None or (size == 0 and kind.read_sync(store, key) is None):
+        raise KeyError(key)
+    return size
 
 
 async def getsize_async(store: Any, key: str) -> int:
     """The asynchronous twin of getsize."""
     store, key = _located(store, key)
-    return _there(key, await kind_of(store).getsize(store, key))
+    kind = kind_of(store)
+    size = await kind.getsize(store, key)
+    if size is None or (size == 0 and await kind.read(store, key) is None):
+        raise KeyError(key)
+    return size
 
 
 def _located(store: Any, key: str) -> tuple[Any, str]:
@@ -96,9 +105,3 @@ def _checked(key: str, byte_range: Any, found: np.ndarray[Any, Any] | None) -> b
     if expected is not None and found.size != expected:
         raise wrong_length(key, byte_range, expected, found.size)
     return found.tobytes()
-
-
-def _there(key: str, size: int | None) -> int:
-    if size is None:
-        raise KeyError(key)
-    return size

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer.cpu import buffer_prototype
 from zarr.core.sync import sync
+from zarr.storage import WrapperStore
 
 from cyzarr import _zarr
 from cyzarr.stores.kinds import StoreKind, add_kind
@@ -34,8 +35,12 @@ class ZarrKind(StoreKind):
         return True
 
     def tells_sizes(self, store: Any) -> bool:
-        """Unless it does as zarr's base class does: read the object."""
-        return getattr(type(store), "getsize", Store.getsize) is not Store.getsize
+        """Unless it, or a store that it wraps, does as zarr's base class does: read the object."""
+        while getattr(type(store), "getsize", Store.getsize) is not Store.getsize:
+            if not isinstance(store, WrapperStore):
+                return True
+            store = store._store
+        return False
 
     async def read(self, store: Any, key: str, byte_range: Any = None) -> np.ndarray[Any, Any] | None:
         """By `get`."""
