@@ -288,7 +288,7 @@ def test_the_first_one_fails(door):
                 raise ConnectionError("lost")
         return answer
 
-    held, array = example(latency=0.02, edit=edit)
+    _, array = example(latency=0.02, edit=edit)
 
     def read(_):
         try:
@@ -306,7 +306,7 @@ def test_the_first_one_fails(door):
 
 def test_the_first_one_is_cancelled():
     """Neither a leader nor a waiter that is given up holds up the others."""
-    held, array = example(latency=0.05)
+    _, array = example(latency=0.05)
 
     async def read():
         return np.asarray(await array.async_array.getitem((slice(0, 3), slice(0, 7))))

@@ -144,7 +144,7 @@ def test_store_paths():
 
 
 def test_what_is_no_store():
-    with pytest.raises(TypeError, match="int.*register"):
+    with pytest.raises(TypeError, match=r"int.*register"):
         stores.read_range(3, "a")
 
 

@@ -10,7 +10,6 @@ from zarr.storage import MemoryStore
 
 from support.handmade import Stored
 
-
 DOCUMENTS = (".json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 
 

@@ -108,7 +108,8 @@ def kind_of(store: Any) -> StoreKind:
     TypeError
         It is no zarr store, no mapping, and of no registered class.
     """
-    kind = _kind_of_class(type(store))
+    cls: Any = type(store)
+    kind = _kind_of_class(cls)
     if kind is None:
         raise TypeError(
             f"a {type(store).__name__} is neither a zarr store nor a mapping; cyzarr.stores.register makes it a store"
