@@ -44,6 +44,12 @@ def fsspec_local(folder):
     return FsspecStore.from_url(f"file://{folder}/deep", storage_options={"auto_mkdir": True})
 
 
+def zipped(folder):
+    held = ZipStore(folder / "a.zip", mode="w")
+    sync(held._ensure_open())  # zarr 3.1 can't write before
+    return held
+
+
 def obstore_memory(folder):
     kinds = pytest.importorskip("obstore.store")
     from zarr.storage import ObjectStore
@@ -83,7 +89,7 @@ KINDS = {
     "fsspec-local": fsspec_local,
     "obstore-memory": obstore_memory,
     "obstore-local": obstore_local,
-    "zip": lambda folder: ZipStore(folder / "a.zip", mode="w"),
+    "zip": zipped,
     "logging": lambda folder: LoggingStore(MemoryStore()),
     "wrapper": lambda folder: WrapperStore(LocalStore(folder)),
     "own-wrapper": lambda folder: OwnWrapper(WrapperStore(MemoryStore())),

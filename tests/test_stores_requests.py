@@ -209,6 +209,8 @@ class Twice(WrapperStore):
 @pytest.mark.parametrize("codecs", [[le()], [le(), crc32c()], [shard((2, 5), [le()], [le()])]])
 def test_wrappers_as_zarr_honours_them(wrapper, around, codecs):
     """Whatever a wrapper overrides, values and errors are zarr's: plain chunks and shards, whole and in part."""
+    if not HAS_RANGES and len(codecs) == 1 and codecs[0]["name"] == "sharding_indexed":
+        pytest.skip("zarr 3.1 makes values up of ranges that are not there")
     a = np.arange(120, dtype="<i4").reshape(12, 10)
     plain = store(a, (6, 10), codecs).memory()._store_dict
     for held in (plain, {key: inverted(key, value) for key, value in plain.items()}):
