@@ -54,7 +54,9 @@ def local(folder):
 def zipped(folder):
     with ZipStore(folder / "a.zip", mode="w") as archive:
         asyncio.run(archive.set("deep/a", Buffer.from_bytes(DATA)))
-    return ZipStore(folder / "a.zip", mode="r")
+    archive = ZipStore(folder / "a.zip", mode="r")
+    asyncio.run(archive._ensure_open())  # zarr 3.1 can't read before
+    return archive
 
 
 def memory(folder=None):
@@ -110,7 +112,7 @@ def test_ranges_beyond_the_end(store):
     with pytest.raises(CorruptChunkError, match=r"'deep/a'.*expected 20 bytes, found 10 .*offset 90, length 20"):
         stores.read_range(store, "deep/a", RangeByteRequest(90, 110))
     if not isinstance(store, Opaque):
-        with pytest.raises(CorruptChunkError, match=r"expected 101 bytes, found 100 \(the last 101 bytes"):
+        with pytest.raises(CorruptChunkError, match=r"expected 101 bytes, found \d+ \(the last 101 bytes"):
             asyncio.run(stores.read_range_async(store, "deep/a", SuffixByteRequest(101)))
 
 
