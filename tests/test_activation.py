@@ -15,7 +15,7 @@ import zarr.core.codec_pipeline
 
 from support import doors
 from support.compare import assert_same_values
-from support.doors import DIRECT, assert_native, by_codecs_alone, needs_cyzarr, plain_zarr, trace
+from support.doors import DIRECT, PIPELINE, assert_native, by_codecs_alone, needs_cyzarr, plain_zarr, trace
 from support.handmade import crc32c, le, shard, store, zstd
 from support.process import WITHOUT_CYZARR, run_python
 
@@ -389,6 +389,21 @@ def test_pickles_open_without_cyzarr(door, local, tmp_path):
         assert array[1, 1] == 11
     """
     run_python(WITHOUT_CYZARR + textwrap.dedent(code), tmp_path / "pickle")
+
+
+@needs_cyzarr
+def test_pickled_pipeline_goes_by_the_configuration(local):
+    """As in a dask worker: the pipeline is the one that the configuration names where the pickle is opened."""
+    folder, values = local
+    with PIPELINE.through():
+        data = pickle.dumps(zarr.open_array(folder, mode="r"))
+        array = pickle.loads(data)
+        assert roads_of(lambda: assert_same_values(array[1], values[1])) == {"pipeline"}
+        twin = copy.copy(array.async_array.codec_pipeline)
+        assert twin == array.async_array.codec_pipeline
+        assert type(twin) is type(copy.deepcopy(twin)) is type(array.async_array.codec_pipeline)
+    array = pickle.loads(data)
+    assert not roads_of(lambda: assert_same_values(array[1], values[1]))
 
 
 @needs_cyzarr

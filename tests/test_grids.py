@@ -17,6 +17,9 @@ from support.strategies import basic_keys, orthogonal_keys, points, random_value
 if zarr.config.get("array.rectilinear_chunks", None) is None:
     pytest.skip("this zarr has no rectilinear grids", allow_module_level=True)
 
+# zarr 3.2 writes neither shards nor regular axes on such a grid, and reads no blocks of it.
+COMPLETE = doors.ZARR.release >= (3, 3)
+
 
 @pytest.fixture(autouse=True)
 def allowed():
@@ -32,11 +35,12 @@ def written(draw):
     edges = [[u * k for k in draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))] for u in unit]
     shape = tuple(sum(along) for along in edges)
     # An axis may be regular.
-    if ndim > 1 and draw(st.booleans()):
+    if COMPLETE and ndim > 1 and draw(st.booleans()):
         edges[0] = unit[0] * draw(st.integers(1, 2))
     dtype = np.dtype(draw(st.sampled_from(["i4", "f8", "u1", "S3", "c8", "M8[s]"])))
     values = random_values(dtype, shape, np.random.default_rng(draw(st.integers(0, 2**32 - 1))))
-    grid = {"chunks": unit, "shards": edges} if draw(st.booleans()) else {"chunks": edges}
+    sharded = COMPLETE and draw(st.booleans())
+    grid = {"chunks": unit, "shards": edges} if sharded else {"chunks": edges}
     compressors = draw(st.sampled_from([None, "auto"]))
     array = zarr.create_array(
         MemoryStore(), shape=shape, dtype=dtype, fill_value=values.flat[0], compressors=compressors, **grid
@@ -83,7 +87,7 @@ def keys(kind, shape, array):
 def test_as_zarr_reads(door, tmp_path_factory, data):
     with doors.plain_zarr():
         objects, shape, array = data.draw(written())
-    kind = data.draw(st.sampled_from(sorted(READS)), label="kind")
+    kind = data.draw(st.sampled_from(sorted(READS)[not COMPLETE :]), label="kind")
     key = data.draw(keys(kind, shape, array), label="key")
     store = objects.local(tmp_path_factory.mktemp("grids")) if data.draw(st.booleans()) else objects.memory()
     with doors.plain_zarr():
@@ -100,6 +104,7 @@ def test_as_zarr_reads(door, tmp_path_factory, data):
 
 
 @doors.needs_cyzarr
+@pytest.mark.skipif(not COMPLETE, reason="zarr 3.2 writes no shards on a rectilinear grid")
 def test_only_touched_chunks_are_read(tmp_path):
     with doors.plain_zarr():
         array = zarr.create_array(

@@ -576,6 +576,8 @@ def _parameter(build):
 
 @pytest.mark.parametrize("build", [_parameter(build) for build in CASES])
 def test_case(road, build):
+    if "nested_struct" in build.__name__ and by_codecs_alone(road.door) and Version("3.3") > ZARR:
+        pytest.skip("plain chunks are decoded by zarr's own codec, which forgets a struct's byte order")
     check(road, build)
 
 
@@ -883,6 +885,8 @@ def test_19_bad_out(road):
 def test_20_missing_chunks_refused(road, by):
     from zarr.errors import ChunkNotFoundError
 
+    if by == "open" and Version("3.4") > ZARR:
+        pytest.skip("zarr's open_array drops the setting")
     a = arange((6,), "i4")
     inner_absent = pack_shard([a[4:5].tobytes(), None])
     stored = store(a, (2,), [shard((1,), [le()])], fill=-1, missing={(1,)})
@@ -917,7 +921,7 @@ def test_23_memory(road, key):
     assert peak <= 2 * got.nbytes + 256 * 1024
 
 
-@pytest.mark.skipif(Version("3.2") > ZARR, reason="zarr has no subchunk_write_order")
+@pytest.mark.skipif(Version("3.3") > ZARR, reason="zarr has no subchunk_write_order")
 @pytest.mark.parametrize("order", ["morton", "unordered", "lexicographic", "colexicographic"])
 def test_25_orders_in_which_zarr_writes(road, order):
     from zarr.codecs import BytesCodec, ShardingCodec

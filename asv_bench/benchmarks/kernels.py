@@ -237,3 +237,41 @@ class DecodeShard:
 
     def time_decode_shard(self, inner, selection):
         kernels.decode_shard(self.data, self.spec, self.selection, self.out)
+
+
+class DecodeBloscPart:
+    """A plane of a blosc chunk: of the first axis (few blocks), of the last one (all blocks), or all of it.
+
+    8 MiB are many blocks, 128 KiB are one. "numcodecs" decodes the chunk and slices it.
+    """
+
+    version = "1"
+    params = (
+        ["cyzarr", "numcodecs"],
+        ["lz4", "zstd"],
+        ["8 MiB", "128 KiB"],
+        ["first axis", "4 apart", "last axis"],
+    )
+    param_names = ("way", "cname", "chunk", "plane")
+
+    def setup(self, way, cname, chunk, plane):
+        side = {"8 MiB": 128, "128 KiB": 32}[chunk]
+        self.shape = (side,) * 3
+        self.codec = numcodecs.Blosc(cname, 5, 1)
+        self.data = bytes(self.codec.encode(numbers(self.shape)))
+        self.selection = {
+            "first axis": (slice(side // 2, side // 2 + 1), slice(None), slice(None)),
+            "4 apart": (slice(0, None, side // 4), slice(None), slice(None)),
+            "last axis": (slice(None), slice(None), slice(side // 2, side // 2 + 1)),
+        }[plane]
+        filters = [{"name": "blosc", "codec": self.codec}]
+        chain = {"shape": self.shape, "order": None, "filters": filters, "bytes": {"dtype": np.dtype("<f4")}}
+        self.spec = kernels.Program(chain, np.dtype("f4"), bytes(4))
+        self.out = touched(np.ones(self.shape, "f4")[self.selection].shape)
+
+    def time_decode(self, way, cname, chunk, plane):
+        if way == "cyzarr":
+            kernels.decode_shard(self.data, self.spec, self.selection, self.out)
+        else:
+            whole = np.frombuffer(self.codec.decode(self.data), "f4").reshape(self.shape)
+            self.out[...] = whole[self.selection]

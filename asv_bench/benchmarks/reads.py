@@ -3,11 +3,14 @@
 A class per layout; all engines in the same class, so that asv shows them side by side.
 """
 
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
+import zarr
 from zarr.storage import LocalStore, StorePath
 
+import cyzarr
 from cyzarr.cli import engines
 
 from . import layouts
@@ -94,3 +97,43 @@ class ShardedZstdSeries(_Reads):
 class ShardedRawSeries(_Reads):
     layout, reads = "series_raw", layouts.SERIES_READS
     params = (list(ENGINES), list(reads))
+
+
+class ItemBehindAnIndex:
+    """One inner chunk of a shard, read again and again: the time without the index cache over that with it."""
+
+    version = "1"
+    timeout = 120
+    params = ([64, 1024, 16384, 102400],)
+    param_names = ("inner chunks",)
+
+    def setup_cache(self):
+        root = Path("indexes").resolve()
+        for count in self.params[0]:
+            array = zarr.create_array(
+                root / str(count), shape=(16 * count,), chunks=(16,), shards=(16 * count,), dtype="u1", compressors=None
+            )
+            array[:16] = 1
+        # Until the indexes are old enough to be kept, on any file system.
+        time.sleep(2.2)
+        return root
+
+    def setup(self, root, count):
+        self.array = zarr.open_array(root / str(count), mode="r")
+
+    def track_gain(self, root, count):
+        with cyzarr.enabled():
+            return best_read(self.array, 0) / best_read(self.array, 64 << 20)
+
+    track_gain.unit = "times"
+
+
+def best_read(array, nbytes):
+    """Seconds that one item takes with an index cache of so many bytes, the least of many."""
+    least = float("inf")
+    with zarr.config.set({"cyzarr.index_cache_nbytes": nbytes}):
+        for _ in range(300):
+            begin = time.perf_counter()
+            array[5]
+            least = min(least, time.perf_counter() - begin)
+    return least

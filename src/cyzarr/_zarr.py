@@ -56,6 +56,15 @@ SIGNATURES: dict[str, tuple[Any, str, list[str]]] = {
             "get_block_selection": "selection",
         }.items()
     },
+    "AsyncArray.getitem": (zarr.core.array.AsyncArray, "getitem", ["self", "selection", "prototype"]),
+    **{
+        f"AsyncArray.{name}": (zarr.core.array.AsyncArray, name, ["self", first, "out", "fields", "prototype"])
+        for name, first in {
+            "get_orthogonal_selection": "selection",
+            "get_coordinate_selection": "selection",
+            "get_mask_selection": "mask",
+        }.items()
+    },
     "ShardingCodec.validate": (ShardingCodec, "validate", ["self", "shape", "dtype", "chunk_grid"]),
     "BatchedCodecPipeline.read": (Batched, "read", ["self", "batch_info", "out", "drop_axes"]),
     "BatchedCodecPipeline.write": (Batched, "write", ["self", "batch_info", "value", "drop_axes"]),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cyzarr.notes import notes, warn_once
+from cyzarr.notes import notes, settings, warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ class Status:
     threads : int
         How many threads one read may use.
     notes : list of str
-        What keeps cyzarr from being on, and what it leaves alone.
+        What keeps cyzarr from being on, what it leaves alone, and settings that can't be.
     """
 
     enabled: bool
@@ -96,12 +96,12 @@ def _wanted() -> list[Patch] | None:
     """What to patch with what; None (and a warning) where it can't be done."""
     try:
         from zarr.codecs import ShardingCodec
-        from zarr.core.array import Array
+        from zarr.core.array import Array, AsyncArray
         from zarr.core.metadata.v3 import ArrayV3Metadata
 
         from cyzarr import _zarr, rules
         from cyzarr.codecs import pipeline
-        from cyzarr.plan import direct
+        from cyzarr.plan import asyncread, direct
     except ImportError as error:
         warn_once(f"cyzarr's kernels can't be loaded, zarr stays as it was: {error}")
         return None
@@ -116,8 +116,10 @@ def _wanted() -> list[Patch] | None:
     reads = ["__getitem__", "get_basic_selection", "get_orthogonal_selection", "get_coordinate_selection"]
     reads += ["get_mask_selection", "get_block_selection"]
     functions = {name: getattr(direct, "getitem" if name == "__getitem__" else name) for name in reads}
+    awaited = ["getitem", "get_orthogonal_selection", "get_coordinate_selection", "get_mask_selection"]
     return [
         *(Patch(Array, name, ours, direct.set_zarr_function) for name, ours in functions.items()),
+        *(Patch(AsyncArray, name, getattr(asyncread, name), asyncread.set_zarr_function) for name in awaited),
         Patch(_zarr.Batched, "read", pipeline.batched_read, lambda _, read: pipeline.set_zarr_read(read)),
         *(Patch(owner, "write", ours, partial(_tell_write, owner)) for owner, ours in pipeline.WRITES.items()),
         Patch(ShardingCodec, "validate", rules.sharding_validate, rules.set_original),
@@ -147,7 +149,7 @@ def enable() -> bool:
         wanted = _wanted()
         if wanted is None:
             return False
-        from cyzarr import observe
+        from cyzarr import config, observe
         from cyzarr.plan import direct
 
         for patch in wanted:
@@ -155,6 +157,8 @@ def enable() -> bool:
         _baseline = observe.counts()
         direct.set_active(True)
         _on = True
+        # What is wrong with them is said now, not at the first read.
+        config.current()
         return True
 
 
@@ -232,5 +236,5 @@ def status() -> Status:
             fallbacks=dict(fallbacks),
             native=decompress.native(),
             threads=config.threads(),
-            notes=list(notes),
+            notes=[*notes, *settings],
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 
 notes: list[str] = []
+# What is wrong with the settings.
+settings: list[str] = []
 
 
 def warn_once(message: str) -> None:
@@ -14,3 +16,11 @@ def warn_once(message: str) -> None:
     notes.append(message)
     if len(notes) == 1:
         warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+def warn_of_setting(message: str) -> None:
+    """Keep a note on a setting; each that is new is a RuntimeWarning."""
+    if message in settings:
+        return
+    settings.append(message)
+    warnings.warn(message, RuntimeWarning, stacklevel=5)

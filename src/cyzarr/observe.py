@@ -32,7 +32,7 @@ class Trace:
     inner_missing : int
         Inner chunks that are absent from their shard.
     index_hits, index_misses : int
-        Shard indexes that a cache had, and that it had not. Zero where no cache was asked.
+        Shard indexes that the index cache held, and that were looked up there and had to be read.
     reads : dict
         Reads by road: "direct", "pipeline", "codec", and "zarr" for those that zarr's own code served.
     fallbacks : dict

@@ -5,12 +5,13 @@ This module is loaded by zarr's entry points: it imports no compiled code until 
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
 import zarr.core.codec_pipeline
 from zarr.core.codec_pipeline import BatchedCodecPipeline
-from zarr.registry import register_pipeline
+from zarr.registry import get_pipeline_class, register_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,9 +115,19 @@ class CodecPipeline(BatchedCodecPipeline):
             forget_indexes(batch)
 
     def __reduce__(self) -> Any:
-        # Pickled as zarr's own class, so that it opens where cyzarr is not installed.
-        fields = (self.array_array_codecs, self.array_bytes_codec, self.bytes_bytes_codecs, self.batch_size)
-        return BatchedCodecPipeline, fields
+        # Pickled as the class that zarr's configuration names where the pickle is opened: ours, in a worker that is
+        # configured as we are, and zarr's own where cyzarr is not installed.
+        return operator.methodcaller("from_codecs", tuple(self), batch_size=self.batch_size), (_Configured(),)
+
+
+class _Configured:
+    """Stands for the class of pipelines that zarr's configuration names; in a pickle it is looked up on opening."""
+
+    def from_codecs(self, codecs: Iterable[Any], **options: Any) -> Any:
+        return get_pipeline_class().from_codecs(codecs, **options)
+
+    def __reduce__(self) -> Any:
+        return get_pipeline_class, ()
 
 
 async def batched_read(self: Any, batch_info: Iterable[Any], out: Any, drop_axes: tuple[int, ...] = ()) -> Any:

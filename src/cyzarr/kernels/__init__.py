@@ -2,8 +2,9 @@
 
     chunks ─► execute ─► decode ─► blocks, windows      a read: its tasks, its leaves
                  │          ├────► shardindex, intersect
-                 ├► pool    ├────► decompress           bytes decoded by C functions of installed libraries
-                 ├► files   ├────► program              a codec chain, compiled
+                 ├► pool    ├────► parts, decompress    bytes decoded by C functions of installed libraries
+                 ├► files   ├────► sources ─► indexcache   bytes of objects; shard indexes kept from read to read
+                 │          ├────► program              a codec chain, compiled
                  │          └────► workers              what a thread keeps from task to task
                  └► readplan                            a selection, cut into tasks
     decompress ─┬► zstd, inflate ─► streams             formats decoded piece by piece

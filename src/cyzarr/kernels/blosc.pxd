@@ -7,6 +7,21 @@ cdef int check_blosc(const char* src, Py_ssize_t src_nbytes) noexcept nogil
 # The same; then *nbytes is the decoded length.
 cdef int blosc_nbytes(const char* src, Py_ssize_t src_nbytes, Py_ssize_t* nbytes) noexcept nogil
 
+# Of a container whose bytes can be decoded in parts.
+cdef struct BloscLayout:
+    Py_ssize_t nbytes          # decoded
+    Py_ssize_t blocksize       # decoded bytes of a block, which is what a part costs at least
+    Py_ssize_t typesize        # a part starts and ends at multiples of it
+    bint memcpyed              # not compressed
+
+# Whether a container of `nbytes` decoded bytes, by its header alone, may be decoded in parts.
+cdef bint blosc_layout(const char* src, Py_ssize_t src_nbytes, Py_ssize_t nbytes, BloscLayout* layout) noexcept nogil
+
+# Decode nbytes bytes from `first` on. Checks nothing: both are multiples of layout.typesize and within
+# layout.nbytes, and check_blosc found the container good after blosc_layout did.
+cdef int blosc_part(const char* src, const BloscLayout* layout, Py_ssize_t first, Py_ssize_t nbytes,
+                    char* dst) noexcept nogil
+
 # Decode where the decoder is native; as decompress.decode_exact.
 cdef int blosc_exact(
     const char* src, Py_ssize_t src_nbytes, char* dst, Py_ssize_t dst_nbytes, Py_ssize_t* found

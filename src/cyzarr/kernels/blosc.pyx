@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from cyzarr.kernels.natives cimport table
+from cyzarr.kernels.natives cimport blosc_parts_native, table
 from cyzarr.kernels.status cimport E_DECODE, E_NOMEM, E_SIZE, OK
 from cyzarr.kernels.types cimport le32
 
@@ -23,7 +23,7 @@ cdef enum:
     BLOSC_MOST_BLOCK_NBYTES = 715827542  # (INT_MAX - 4 * 255) / 3
     BLOSC_MOST_RATIO = 32768      # zstd's, the highest of its compressors: 128 KiB for 4 bytes
     BLOSCLZ_MOST_RUN = 4 << 20    # see blosclz_run
-    PROBE_NBYTES = 16 << 20       # see blosc_decode
+    PROBE_NBYTES = 16 << 20       # see scratch_there
 
 cdef struct BloscHeader:
     int version
@@ -149,17 +149,22 @@ cdef int blosc_nbytes(const char* src, Py_ssize_t src_nbytes, Py_ssize_t* nbytes
     return blosc_check(src, &header)
 
 
+cdef bint scratch_there(size_t nbytes) noexcept nogil:
+    """c-blosc does not look whether it got its scratch memory; so see that there is as much."""
+    cdef void* probe
+    if nbytes <= PROBE_NBYTES:
+        return True
+    probe = malloc(nbytes + 4096)
+    free(probe)
+    return probe != NULL
+
+
 cdef int blosc_decode(const char* src, const BloscHeader* header, char* dst) noexcept nogil:
     """Decode a container with a good header into the header.nbytes bytes at `dst`."""
-    cdef void* probe
     if blosc_check(src, header) != OK:
         return E_DECODE
-    if header.blocksize > PROBE_NBYTES:
-        # c-blosc does not look whether it got its scratch memory; so see that there is as much.
-        probe = malloc(2 * <size_t>header.blocksize + 4096)
-        if probe == NULL:
-            return E_NOMEM
-        free(probe)
+    if not scratch_there(2 * <size_t>header.blocksize):
+        return E_NOMEM
     if table.blosc_decompress(src, dst, <size_t>header.nbytes, 1) != header.nbytes:
         return E_DECODE
     return OK
@@ -175,3 +180,31 @@ cdef int blosc_exact(
     if header.nbytes != dst_nbytes:
         return E_SIZE
     return blosc_decode(src, &header, dst)
+
+
+# ---------------------------------------------------------------- parts
+
+cdef bint blosc_layout(const char* src, Py_ssize_t src_nbytes, Py_ssize_t nbytes, BloscLayout* layout) noexcept nogil:
+    cdef BloscHeader header
+    if not blosc_parts_native() or blosc_header(src, src_nbytes, &header) != OK:
+        return False
+    layout.nbytes = header.nbytes
+    layout.blocksize = header.blocksize
+    layout.typesize = header.typesize
+    layout.memcpyed = header.flags & BLOSC_MEMCPYED
+    # c-blosc counts in items: it would not give the end of a chunk that is no whole number of them.
+    return header.nbytes == nbytes and header.nbytes % header.typesize == 0
+
+
+cdef int blosc_part(const char* src, const BloscLayout* layout, Py_ssize_t first, Py_ssize_t nbytes,
+                    char* dst) noexcept nogil:
+    """blosc_getitem, which trusts the starts of blocks, as blosc_check has checked them, and its scratch memory."""
+    cdef int start, count
+    if layout.memcpyed:
+        memcpy(dst, src + BLOSC_HEADER_NBYTES + first, nbytes)
+        return OK
+    if not scratch_there(3 * <size_t>layout.blocksize):
+        return E_NOMEM
+    start = <int>(first // layout.typesize)
+    count = <int>(nbytes // layout.typesize)
+    return OK if table.blosc_getitem(src, start, count, dst) == nbytes else E_DECODE

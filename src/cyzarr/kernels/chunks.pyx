@@ -452,7 +452,7 @@ def run_reads(reads, threads=1):
             raise MemoryError("a read was given up")
         if n == 0:
             return dict.fromkeys(("requests", "bytes_read", "bytes_needed", "chunks_decoded", "chunks_missing",
-                                  "inner_missing"), 0)
+                                  "inner_missing", "index_hits", "index_misses"), 0)
         return group[0].stats
     except KeyboardInterrupt:
         # Helpers may still be at work on them.

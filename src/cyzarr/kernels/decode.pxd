@@ -1,7 +1,7 @@
 # Decode the part of a chunk that a selection picks, straight into the output.
 from cyzarr.kernels.program cimport Node
 from cyzarr.kernels.types cimport Source, Span, Target
-from cyzarr.kernels.workers cimport Buffer, Worker
+from cyzarr.kernels.workers cimport Worker
 
 # Decode from the `nbytes` at `offset` of the source what spans pick from the node's chunk.
 cdef int decode_region(Worker* worker, const Target* target, const Node* node, const Source* source,
@@ -11,10 +11,6 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
 cdef int decode_inner(Worker* worker, const Target* target, const Node* node, const Source* source,
                       Py_ssize_t offset, Py_ssize_t nbytes, const char* raw, Py_ssize_t number,
                       const Span* spans, int depth) noexcept nogil
-
-# Read and verify a shard's index into `buffer`.
-cdef int load_index(Worker* worker, const Target* target, const Node* node, const Source* source,
-                    Py_ssize_t offset, Py_ssize_t nbytes, Buffer* buffer) noexcept nogil
 
 cdef int fill_target(const Target* target, const Span* spans) noexcept nogil
 

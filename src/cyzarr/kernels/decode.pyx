@@ -17,26 +17,25 @@ from cyzarr.kernels.blosc cimport check_blosc
 from cyzarr.kernels.callbacks cimport call_filter, call_hull, call_leaf, fill_objects, hull_free, hull_new
 from cyzarr.kernels.checksum cimport check_crc32c
 from cyzarr.kernels.decompress cimport decode_exact, decode_grow
-from cyzarr.kernels.files cimport object_read
+from cyzarr.kernels.indexcache cimport CachedIndex, index_release
 from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
 from cyzarr.kernels.natives cimport DECODE_BLOSC, DECODE_CRC32C, decoder_native
+from cyzarr.kernels.parts cimport decode_part
 from cyzarr.kernels.program cimport DECODE_PYTHON, NODE_BYTES, NODE_HULL, NODE_PYTHON, NODE_SHARD, Filter, Node
-from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
+from cyzarr.kernels.shardindex cimport check_entry, index_entry
+from cyzarr.kernels.sources cimport fetch, load_index, look
 from cyzarr.kernels.status cimport (
     E_CHECKSUM,
     E_DECODE,
     E_ENTRY,
-    E_INDEX_SHORT,
     E_NOMEM,
-    E_SEGMENT,
-    E_SHORT,
     E_SIZE,
     E_STORED_SIZE,
     OK,
 )
-from cyzarr.kernels.types cimport MAX_NDIM, Segment, Source, Span, Target
-from cyzarr.kernels.windows cimport Windows, find_windows, span_first
-from cyzarr.kernels.workers cimport fail, reserve
+from cyzarr.kernels.types cimport MAX_NDIM, Source, Span, Target
+from cyzarr.kernels.windows cimport Windows, find_windows, pick_point, points_hull, window_at
+from cyzarr.kernels.workers cimport Buffer, fail, reserve
 
 cdef enum:
     STORED = 0
@@ -46,63 +45,6 @@ cdef enum:
     LOCAL_GAP = 4096
     # Points nearer to each other than this, on average, are read as one range.
     POINT_GAP = 16384
-
-
-# --- bytes
-
-cdef int fetch(Worker* worker, const Target* target, const Source* source, Py_ssize_t offset,
-               Py_ssize_t nbytes, char* dst) noexcept nogil:
-    """Read exactly nbytes at offset of an open file into dst."""
-    cdef Py_ssize_t got = 0
-    cdef int code
-    worker.stats.requests += 1
-    code = object_read(source.fd, dst, nbytes, offset, target.nowait, &got, &worker.failure.os_errno)
-    worker.stats.bytes_read += got
-    if code != OK:
-        return fail(worker, code, offset, nbytes, nbytes, got)
-    return OK
-
-
-cdef const Segment* find_segment(const Source* source, Py_ssize_t offset, Py_ssize_t nbytes) noexcept nogil:
-    """The segment that holds the range, or NULL."""
-    cdef Py_ssize_t low = 0, high = source.n_segments, middle
-    cdef const Segment* found
-    while low < high:
-        middle = (low + high) // 2
-        if source.segments[middle].offset <= offset:
-            low = middle + 1
-        else:
-            high = middle
-    if low == 0:
-        return NULL
-    found = &source.segments[low - 1]
-    if nbytes > found.nbytes or offset - found.offset > found.nbytes - nbytes:
-        return NULL
-    return found
-
-
-cdef int look(Worker* worker, const Target* target, const Source* source, Py_ssize_t offset,
-              Py_ssize_t nbytes, Buffer* buffer, const char** data) noexcept nogil:
-    """Make the range readable at data[0]: in place where it is in memory, else read into buffer."""
-    cdef const Segment* segment
-    cdef int code
-    if offset < 0 or nbytes < 0 or offset > source.size or nbytes > source.size - offset:
-        return fail(worker, E_SHORT, offset, nbytes, nbytes, max(source.size - offset, 0))
-    if source.fd >= 0:
-        code = reserve(buffer, nbytes)
-        if code != OK:
-            return fail(worker, code, offset, nbytes, 0, 0)
-        data[0] = buffer.data
-        return fetch(worker, target, source, offset, nbytes, buffer.data)
-    if source.data != NULL:
-        data[0] = source.data + offset
-        worker.stats.bytes_read += nbytes
-        return OK
-    segment = find_segment(source, offset, nbytes)
-    if segment == NULL:
-        return fail(worker, E_SEGMENT, offset, nbytes, nbytes, 0)
-    data[0] = segment.data + (offset - segment.offset)
-    return OK
 
 
 # --- bytes-to-bytes codecs
@@ -270,73 +212,33 @@ cdef int read_windows(Worker* worker, const Target* target, const Node* node, co
     """Read from a file what spans pick from an uncompressed chunk: one read per window."""
     cdef Windows windows
     cdef Span one[MAX_NDIM]
-    cdef Py_ssize_t at[MAX_NDIM]
-    cdef Py_ssize_t base
+    cdef Py_ssize_t number
     cdef char* direct
-    cdef int i, axis, code
+    cdef int code
     find_windows(node.ndim, spans, node.strides, node.axes, target.items.itemsize, LOCAL_GAP, &windows)
     worker.stats.bytes_needed += windows.needed
     if windows.outer == 0:
         return read_window(worker, target, node, source, offset, spans, &windows,
                            dense_place(target, node, spans, &windows))
-    memcpy(one, spans, node.ndim * sizeof(Span))
-    base = windows.first
-    for i in range(windows.outer):
-        at[i] = 0
-        axis = node.axes[i]
-        base -= span_first(&spans[axis]) * node.strides[axis]
-    while True:
-        windows.first = base
-        for i in range(windows.outer):
-            axis = node.axes[i]
-            pick_one(&spans[axis], at[i], &one[axis])
-            windows.first += one[axis].start * node.strides[axis]
+    for number in range(windows.ranges):
+        windows.first = window_at(&windows, node.ndim, spans, node.strides, number, one)
         direct = dense_place(target, node, one, &windows)
         code = read_window(worker, target, node, source, offset, one, &windows, direct)
         if code != OK:
             return code
-        i = windows.outer - 1
-        while i >= 0:
-            at[i] += 1
-            if at[i] < spans[node.axes[i]].count:
-                break
-            at[i] = 0
-            i -= 1
-        if i < 0:
-            return OK
-
-
-cdef void pick_one(const Span* span, Py_ssize_t k, Span* one) noexcept nogil:
-    """The k-th position of a span, alone."""
-    one.chunk = span.chunk
-    one.step = 1
-    one.count = 1
-    one.index = NULL
-    one.place = NULL
-    if span.index == NULL:
-        one.start = span.start + k * span.step
-        one.out = span.out + k
-    else:
-        one.start = span.index[k]
-        one.out = span.place[k]
+    return OK
 
 
 cdef int read_points(Worker* worker, const Target* target, const Node* node, const Source* source,
                      Py_ssize_t offset, const Span* spans) noexcept nogil:
     """Read from a file the points of an uncompressed chunk: as one range where they lie close, else one by one."""
-    cdef Py_ssize_t k, at, first = node.nbytes, last = 0
+    cdef Py_ssize_t k, at, first, last
     cdef Py_ssize_t itemsize = target.items.itemsize
     cdef Py_ssize_t n = spans[0].count
     cdef Buffer* buffer = &worker.buffers[DECODED]
-    cdef Target one = target[0]
-    cdef Span alone[MAX_NDIM]
-    cdef int axis, code
-    for k in range(n):
-        at = 0
-        for axis in range(node.ndim):
-            at += spans[axis].index[k] * node.strides[axis]
-        first = min(first, at)
-        last = max(last, at)
+    cdef Span one[MAX_NDIM]
+    cdef int code
+    points_hull(node.ndim, spans, node.strides, &first, &last)
     worker.stats.bytes_needed += n * itemsize
     if (last - first) // POINT_GAP <= n:
         code = reserve(buffer, last - first + itemsize)
@@ -348,18 +250,12 @@ cdef int read_points(Worker* worker, const Target* target, const Node* node, con
         return code
     code = reserve(buffer, itemsize)
     for k in range(n):
-        at = 0
-        for axis in range(node.ndim):
-            alone[axis] = spans[axis]
-            alone[axis].count = 1
-            alone[axis].index = spans[axis].index + k
-            alone[axis].place = spans[axis].place + k
-            at += spans[axis].index[k] * node.strides[axis]
+        at = pick_point(node.ndim, spans, node.strides, k, one)
         if code == OK:
             code = fetch(worker, target, source, offset + at, itemsize, buffer.data)
         if code != OK:
             return code
-        place(&one, node, alone, buffer.data - at)
+        place(target, node, one, buffer.data - at)
     return OK
 
 
@@ -404,6 +300,7 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
     cdef Source undone
     cdef const char* data = NULL
     cdef char* direct = NULL
+    cdef bint done = False
     cdef Py_ssize_t length = 0
     cdef int code
     cdef Buffer* buffers = &worker.buffers[3 * depth]
@@ -430,6 +327,12 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
         data = buffers[STORED].data
     if node.kind == NODE_BYTES:
         direct = whole_place(target, node, spans)
+        if direct == NULL:
+            code = decode_part(worker, target, node, data, nbytes, spans, &buffers[DECODED], &done)
+            if code != OK:
+                return fail(worker, code, offset, nbytes, worker.failure.expected, worker.failure.found)
+            if done:
+                return OK
     code = undo_filters(worker, target, node, data, nbytes, direct, &buffers[DECODED], &data, &length)
     if code != OK:
         return fail(worker, code, offset, nbytes, worker.failure.expected, worker.failure.found)
@@ -512,30 +415,6 @@ cdef bint holds_container(const Node* node) noexcept nogil:
     return False
 
 
-cdef int load_index(Worker* worker, const Target* target, const Node* node, const Source* source,
-                    Py_ssize_t offset, Py_ssize_t nbytes, Buffer* buffer) noexcept nogil:
-    cdef const char* data = NULL
-    cdef Py_ssize_t at
-    cdef int code
-    if nbytes < node.index.nbytes:
-        return fail(worker, E_INDEX_SHORT, offset, nbytes, node.index.nbytes, nbytes)
-    at = offset if node.index.at_start else offset + nbytes - node.index.nbytes
-    code = look(worker, target, source, at, node.index.nbytes, buffer, &data)
-    if code != OK:
-        return code
-    worker.stats.bytes_needed += node.index.nbytes
-    if data != buffer.data:
-        # Copied before it is checked: memory can change under us.
-        code = reserve(buffer, node.index.nbytes)
-        if code != OK:
-            return fail(worker, code, at, node.index.nbytes, 0, 0)
-        memcpy(buffer.data, data, node.index.nbytes)
-    code = index_verify(&node.index, buffer.data)
-    if code != OK:
-        return fail(worker, code, at, node.index.nbytes, 0, 0)
-    return OK
-
-
 cdef int decode_inner(Worker* worker, const Target* target, const Node* node, const Source* source,
                       Py_ssize_t offset, Py_ssize_t nbytes, const char* raw, Py_ssize_t number,
                       const Span* spans, int depth) noexcept nogil:
@@ -562,13 +441,18 @@ cdef int decode_inner(Worker* worker, const Target* target, const Node* node, co
 cdef int decode_shard(Worker* worker, const Target* target, const Node* node, const Source* source,
                       Py_ssize_t offset, Py_ssize_t nbytes, const Span* spans, int depth) noexcept nogil:
     """Decode every inner chunk that spans touch."""
-    cdef Buffer* index = &worker.buffers[3 * depth + INDEX]
-    cdef int code = load_index(worker, target, node, source, offset, nbytes, index)
+    cdef CachedIndex* held = NULL
+    cdef const char* raw = NULL
+    cdef int code = load_index(worker, target, node, source, offset, nbytes,
+                               &worker.buffers[3 * depth + INDEX], &raw, &held)
     if code != OK:
         return code
     if target.points:
-        return decode_points(worker, target, node, source, offset, nbytes, index.data, spans, depth)
-    return decode_product(worker, target, node, source, offset, nbytes, index.data, spans, depth)
+        code = decode_points(worker, target, node, source, offset, nbytes, raw, spans, depth)
+    else:
+        code = decode_product(worker, target, node, source, offset, nbytes, raw, spans, depth)
+    index_release(held)
+    return code
 
 
 cdef int decode_product(Worker* worker, const Target* target, const Node* node, const Source* source,

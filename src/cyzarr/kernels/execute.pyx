@@ -7,7 +7,7 @@ from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from cyzarr.kernels.decode cimport decode_inner, decode_region, fill_target, load_index
+from cyzarr.kernels.decode cimport decode_inner, decode_region, fill_target
 from cyzarr.kernels.files cimport object_close, object_open
 from cyzarr.kernels.pool cimport run_inline, run_pooled
 from cyzarr.kernels.program cimport NODE_HULL, NODE_SHARD, Node
@@ -23,6 +23,7 @@ from cyzarr.kernels.readplan cimport (
     read_free,
     take_part,
 )
+from cyzarr.kernels.sources cimport load_index
 from cyzarr.kernels.status cimport E_AGAIN, E_CANCELLED, E_PYTHON, OK, failure_clear, raise_failure
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.kernels.workers cimport Stats, Worker, fail, reserve
@@ -97,7 +98,7 @@ cdef int open_source(Read* read, Worker* worker, Py_ssize_t number, const Py_ssi
     memcpy(worker.path.data, read.prefix, read.prefix_nbytes)
     end = put_key(read, at, worker.path.data + read.prefix_nbytes)
     end[0] = 0
-    code = object_open(worker.path.data, &source.fd, &source.size, &worker.failure.os_errno)
+    code = object_open(worker.path.data, &source.fd, &source.size, &source.identity, &worker.failure.os_errno)
     missing[0] = source.fd < 0
     return OK if code == OK else fail(worker, code, 0, 0, 0, 0)
 
@@ -113,7 +114,8 @@ cdef int load_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssi
         object_.state = MISSING
         return OK
     if code == OK:
-        code = load_index(worker, &read.target, read.root, &object_.source, 0, object_.source.size, &object_.index)
+        code = load_index(worker, &read.target, read.root, &object_.source, 0, object_.source.size, &object_.index,
+                          &object_.raw, &object_.held)
     object_.state = READY if code == OK else FAILED
     return code
 
@@ -184,7 +186,7 @@ cdef int run_inner(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize
         code = fill_target(&read.target, spans)
     else:
         code = decode_inner(worker, &read.target, root, &object_.source, 0, object_.source.size,
-                            object_.index.data, entry, spans, 0)
+                            object_.raw, entry, spans, 0)
     object_leave(read, object_)
     return code
 
@@ -259,6 +261,8 @@ cdef void add_stats(Read* read, Worker* worker) noexcept nogil:
     read.stats.chunks_decoded += worker.stats.chunks_decoded
     read.stats.chunks_missing += worker.stats.chunks_missing
     read.stats.inner_missing += worker.stats.inner_missing
+    read.stats.index_hits += worker.stats.index_hits
+    read.stats.index_misses += worker.stats.index_misses
     pthread_mutex_unlock(&read.lock)
 
 

@@ -10,8 +10,11 @@ from cyzarr.kernels.status cimport E_AGAIN, E_NOT_REGULAR, E_OS, E_SHORT, OK
 cdef extern from *:
     """
     #include <errno.h>
+    #include <stdint.h>
+    #include <sys/stat.h>
     #include <sys/types.h>
     #include <sys/uio.h>
+    #include <time.h>
     #include <unistd.h>
     /* Linux can say "not in memory" instead of waiting for the disk. Elsewhere, and on file
        systems that can't, "would block" is the safe answer: the caller then reads without the GIL. */
@@ -33,12 +36,29 @@ cdef extern from *:
         errno = EAGAIN;
         return -1;
     }
+    static int64_t cyzarr_ns(const struct timespec* at) {
+        return (int64_t) at->tv_sec * 1000000000 + at->tv_nsec;
+    }
+    static int64_t cyzarr_change_ns(const struct stat* found) {
+    #ifdef __APPLE__
+        return cyzarr_ns(&found->st_ctimespec);
+    #else
+        return cyzarr_ns(&found->st_ctim);
+    #endif
+    }
+    static int64_t cyzarr_clock_ns(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        return cyzarr_ns(&now);
+    }
     """
     int NOWAIT_WORKS "cyzarr_nowait_works"
     Py_ssize_t pread_nowait "cyzarr_pread"(int fd, void* dst, size_t n, Py_ssize_t offset, int nowait) noexcept nogil
+    int64_t change_ns "cyzarr_change_ns"(const struct_stat* found) noexcept nogil
+    int64_t now_ns "cyzarr_clock_ns"() noexcept nogil
 
 
-cdef int object_open(const char* path, int* fd, Py_ssize_t* size, int* os_errno) noexcept nogil:
+cdef int object_open(const char* path, int* fd, Py_ssize_t* size, Identity* identity, int* os_errno) noexcept nogil:
     cdef struct_stat found
     # Non-blocking, so that a FIFO in a chunk's place answers at once.
     fd[0] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -56,10 +76,15 @@ cdef int object_open(const char* path, int* fd, Py_ssize_t* size, int* os_errno)
         return E_OS
     if S_ISREG(found.st_mode):
         size[0] = found.st_size
+        identity[0] = Identity(found.st_dev, found.st_ino, change_ns(&found))
         return OK
     object_close(fd[0])
     fd[0] = -1
     return OK if S_ISDIR(found.st_mode) else E_NOT_REGULAR
+
+
+cdef int64_t clock_ns() noexcept nogil:
+    return now_ns()
 
 
 cdef bint nowait_works() noexcept nogil:

@@ -54,6 +54,7 @@ ctypedef size_t (*zstd_frame_nbytes_t)(const void*, size_t) noexcept nogil
 ctypedef unsigned long long (*zstd_content_nbytes_t)(const void*, size_t) noexcept nogil
 ctypedef int (*lz4_decompress_t)(const char*, char*, int, int) noexcept nogil
 ctypedef int (*blosc_decompress_t)(const void*, void*, size_t, int) noexcept nogil
+ctypedef int (*blosc_getitem_t)(const void*, int, int, void*) noexcept nogil
 ctypedef int (*inflate_init_t)(z_stream*, int, const char*, int) noexcept nogil
 ctypedef int (*inflate_reset_t)(z_stream*, int) noexcept nogil
 ctypedef int (*inflate_t)(z_stream*, int) noexcept nogil
@@ -74,6 +75,7 @@ cdef struct Table:
     zstd_content_nbytes_t zstd_content_nbytes
     lz4_decompress_t lz4_decompress
     blosc_decompress_t blosc_decompress
+    blosc_getitem_t blosc_getitem      # NULL where the library lacks it: then chunks are decoded whole
     inflate_init_t inflate_init
     inflate_reset_t inflate_reset
     inflate_t inflate
@@ -82,6 +84,7 @@ cdef struct Table:
     crc32_t crc32
     crc32c_extend_t crc32c_extend
     bint proven[<int>DECODERS]
+    bint parts_proven                  # of blosc_getitem
 
 # Filled and proven by decompress, at import; after that nobody writes to it.
 cdef Table table
@@ -94,6 +97,9 @@ cdef void table_switch(bint on) noexcept nogil
 
 # Whether the table holds a proven function for `decoder` and is switched on.
 cdef bint decoder_native(int decoder) noexcept nogil
+
+# Whether blosc_getitem is there, proven, and switched on with the rest.
+cdef bint blosc_parts_native() noexcept nogil
 
 # What decoders keep between calls. One belongs to one worker at a time; both parts are made when
 # first needed and are NULL until then.

@@ -27,6 +27,10 @@ cdef bint decoder_native(int decoder) noexcept nogil:
     return table_on != 0 and 0 <= decoder < DECODERS and table.proven[decoder]
 
 
+cdef bint blosc_parts_native() noexcept nogil:
+    return table_on != 0 and table.parts_proven
+
+
 cdef void table_switch(bint on) noexcept nogil:
     global table_on
     table_on = on
@@ -91,6 +95,7 @@ cdef bint load_lz4():
 cdef bint load_blosc():
     cdef void* lib = handle("numcodecs.blosc")
     table.blosc_decompress = <blosc_decompress_t>symbol(lib, "blosc_decompress_ctx")
+    table.blosc_getitem = <blosc_getitem_t>symbol(lib, "blosc_getitem")
     return table.blosc_decompress != NULL
 
 

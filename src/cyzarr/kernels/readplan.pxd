@@ -1,4 +1,5 @@
 # Plan a read over stored objects: cut a selection into tasks.
+from cyzarr.kernels.indexcache cimport CachedIndex
 from cyzarr.kernels.program cimport Node, Program
 from cyzarr.kernels.status cimport Failure
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span, Target
@@ -18,6 +19,8 @@ cdef struct Object:
     int state
     Source source
     Buffer index
+    CachedIndex* held            # the index in the cache; where NULL, it is in `index`
+    const char* raw              # either
     Py_ssize_t left              # tasks that have not ended
 
 # A selection cut along the grid of stored objects and, where these are shards, of inner chunks. Objects are

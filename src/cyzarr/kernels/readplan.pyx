@@ -9,6 +9,7 @@ from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport calloc, free, malloc
 
 from cyzarr.kernels.files cimport object_close
+from cyzarr.kernels.indexcache cimport index_release
 from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_SHARD, Node, Program
 from cyzarr.kernels.status cimport E_NOMEM, OK, failure_clear
@@ -101,6 +102,8 @@ cdef void object_release(Object* object_) noexcept nogil:
     free(object_.index.data)
     object_.index.data = NULL
     object_.index.capacity = 0
+    index_release(object_.held)
+    object_.held = NULL
 
 
 cdef Py_ssize_t table_room(const Node* root, const Span* span, int axis, bint shared) noexcept nogil:

@@ -1,6 +1,6 @@
 # The structures that the kernels share, and how they read a number.
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 cdef enum:
@@ -32,6 +32,12 @@ cdef struct ItemPlan:
     int n_swaps
     Component* swaps
 
+# Which file, and in which state: as long as these and its size are the same, so is what it holds.
+cdef struct Identity:
+    uint64_t dev
+    uint64_t ino
+    int64_t ctime_ns             # of its last change, nanoseconds since 1970
+
 # Bytes of an object that were fetched: `nbytes` of them from `offset` on.
 cdef struct Segment:
     Py_ssize_t offset
@@ -45,6 +51,7 @@ cdef struct Source:
     const char* data
     const Segment* segments
     Py_ssize_t n_segments
+    Identity identity            # of an open file
 
 # Where the picked items go.
 cdef struct Target:

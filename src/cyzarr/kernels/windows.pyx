@@ -74,8 +74,68 @@ cdef void find_windows(int ndim, const Span* spans, const Py_ssize_t* strides, c
         at -= 1
     out.outer = at
     out.length = length
+    out.base = out.first
     for at in range(out.outer):
-        out.ranges *= spans[axes_order[at]].count
+        axis = axes_order[at]
+        out.ranges *= spans[axis].count
+        out.base -= span_first(&spans[axis]) * strides[axis]
+
+
+cdef void pick_one(const Span* span, Py_ssize_t k, Span* one) noexcept nogil:
+    """The k-th position of a span, alone."""
+    one.chunk = span.chunk
+    one.step = 1
+    one.count = 1
+    one.index = NULL
+    one.place = NULL
+    if span.index == NULL:
+        one.start = span.start + k * span.step
+        one.out = span.out + k
+    else:
+        one.start = span.index[k]
+        one.out = span.place[k]
+
+
+cdef Py_ssize_t window_at(const Windows* windows, int ndim, const Span* spans, const Py_ssize_t* strides,
+                          Py_ssize_t number, Span* one) noexcept nogil:
+    cdef Py_ssize_t first = windows.base
+    cdef int axis
+    cdef int at = ndim - 1
+    while at >= 0:
+        axis = windows.axes[at]
+        if at >= windows.outer:
+            one[axis] = spans[axis]
+        else:
+            pick_one(&spans[axis], number % spans[axis].count, &one[axis])
+            number //= spans[axis].count
+            first += one[axis].start * strides[axis]
+        at -= 1
+    return first
+
+
+cdef Py_ssize_t pick_point(int ndim, const Span* spans, const Py_ssize_t* strides, Py_ssize_t k,
+                           Span* one) noexcept nogil:
+    cdef Py_ssize_t at = 0
+    cdef int axis
+    for axis in range(ndim):
+        one[axis] = spans[axis]
+        one[axis].count = 1
+        one[axis].index = spans[axis].index + k
+        one[axis].place = spans[axis].place + k
+        at += spans[axis].index[k] * strides[axis]
+    return at
+
+
+cdef void points_hull(int ndim, const Span* spans, const Py_ssize_t* strides, Py_ssize_t* first,
+                      Py_ssize_t* last) noexcept nogil:
+    cdef Py_ssize_t k, at
+    cdef int axis
+    for k in range(spans[0].count):
+        at = 0
+        for axis in range(ndim):
+            at += spans[axis].index[k] * strides[axis]
+        first[0] = at if k == 0 else min(first[0], at)
+        last[0] = at if k == 0 else max(last[0], at)
 
 
 # --- wrappers

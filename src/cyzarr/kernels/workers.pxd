@@ -9,6 +9,8 @@ cdef struct Stats:
     Py_ssize_t chunks_decoded    # innermost chunks, whole or in part
     Py_ssize_t chunks_missing    # stored objects that are not there
     Py_ssize_t inner_missing     # inner chunks that are absent from their shard
+    Py_ssize_t index_hits        # shard indexes that were at hand in the cache
+    Py_ssize_t index_misses      # that were looked up there and not found
 
 cdef struct Buffer:
     char* data

@@ -133,6 +133,9 @@ class BatchPlan:
         entries, points = normalize(selection, drop_axes)
         if len(entries) != len(spec.shape):
             raise NotNativeError("a selection of another rank")
+        if program.dtype.names is not None and self.out.dtype != program.dtype:
+            # zarr assigns items by position, and a missing chunk's fill value otherwise than items.
+            raise NotNativeError("fields of a struct")
         shape = picked_shape(entries, points, spec.shape)
         target = None
         if self.out.dtype == program.dtype and self.out.flags.writeable and only_slices(placement):

@@ -6,6 +6,7 @@ from cyzarr.kernels.program import Program
 
 WATCHED: tuple[str, ...]
 MAX_EXTENT: int
+LATER: object
 
 @disjoint_base
 class Compiled:
@@ -32,6 +33,18 @@ def getitem(self: Any, selection: Any) -> Any: ...
 def get_basic_selection(
     self: Any, selection: Any = ..., *, out: Any = None, prototype: Any = None, fields: Any = None
 ) -> Any: ...
+def read_basic(async_array: Any, selection: Any, prototype: Any, brief: bool) -> Any: ...
+def read_picked(
+    async_array: Any,
+    normalize: Any,
+    selection: Any,
+    points: bool,
+    out: Any,
+    fields: Any,
+    prototype: Any,
+    brief: bool,
+) -> Any: ...
+def in_memory(async_array: Any, out: Any, prototype: Any) -> bool | None: ...
 def set_zarr_function(name: str, function: object) -> None: ...
 def set_active(on: bool) -> None: ...
 def is_active() -> bool: ...

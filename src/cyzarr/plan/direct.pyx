@@ -10,15 +10,12 @@ import os
 import numpy as np
 
 cimport numpy as cnp
-from cpython.long cimport PyLong_AsSsize_t, PyLong_CheckExact
-from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
-from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import zarr.core.config
 from zarr.core.array import Array, AsyncArray
-from zarr.core.buffer import cpu
+from zarr.core.buffer import BufferPrototype, cpu
 from zarr.storage import LocalStore, MemoryStore, StorePath
 
 from cyzarr import _zarr, config, observe
@@ -29,15 +26,11 @@ from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.plan import grids
+from cyzarr.plan.basic cimport Key, keep_axis, parse
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
-from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style
+from cyzarr.plan.fields import picked_field
+from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style, runs_python
 from cyzarr.stores.plain import WATCHED
-
-cdef extern from "Python.h":
-    object PyNumber_Index(object)
-
-cdef extern from "numpy/arrayobject.h":
-    bint PyArray_IsIntegerScalar "PyArray_IsIntegerScalar"(object)
 
 cnp.import_array()
 
@@ -49,6 +42,10 @@ cdef object DEFAULT_NDBUFFER = "zarr.buffer.cpu.NDBuffer"
 cdef double HOLD_NS = 200_000
 # One that takes less than this is not worth a second thread, nor to ask how many there may be.
 cdef double HOP_NS = 30_000
+# A brief read of an event loop's own thread takes less than handing it to another and back (measured: 50 us),
+# and gives no more than this.
+cdef double BRIEF_NS = 50_000
+cdef Py_ssize_t BRIEF_NBYTES = 1 << 18
 # zarr's own functions; set by activate.
 cdef object zarr_getitem = None
 cdef object zarr_get_basic_selection = None
@@ -60,11 +57,16 @@ cdef object memory_get = MemoryStore.get
 cdef object memory_get_sync = getattr(MemoryStore, "get_sync", None)
 
 cdef object MISSING = object()
+# What a read that was to be brief gives where it would not be.
+LATER = object()
 # Extents beyond this could overflow where positions are added up.
 MAX_EXTENT = 1 << 62
 cdef Py_ssize_t served = 0
 cdef bint tracing = False
 cdef bint active = False
+# cyzarr's section of zarr's config as it was last looked at, and what it says.
+cdef object seen_section = None
+cdef bint partial_reads = True
 
 cdef enum StoreKind:
     LOCAL = 1
@@ -89,6 +91,7 @@ cdef class Compiled:
     cdef bint lead, fortran, fill_missing
     cdef bint chosen                  # by the user, another pipeline: no read of ours
     cdef bint needs_loop              # a codec is a coroutine on zarr's loop
+    cdef bint may_be_brief            # all of its reads are kernels' work alone, of buffers in memory
     cdef bint simple                  # the dtype is known by its number alone
     cdef char separator
 
@@ -157,6 +160,7 @@ cdef int compile_layout(Compiled made, object async_array) except -1:
         # Any chunk's tells the data type.
         made.program = made.grid.program(made.grid.chunk_shape((0,) * len(made.metadata.shape)))
     made.needs_loop = made.program.chain["needs_loop"]
+    made.may_be_brief = made.grid is None and not made.program.objects and not runs_python(made.program.chain)
     lead, separator = key_style(made.metadata)
     made.lead, made.separator = lead, ord(separator)
     made.simple = made.program.dtype == np.dtype(made.program.dtype.char) and made.program.dtype.kind in "biufc"
@@ -204,21 +208,50 @@ cdef bint settings_allow():
     """Whether zarr's config names the host-memory buffers, and objects may be read in part."""
     cdef dict settings = zarr_config.config
     cdef object ours = settings.get("cyzarr")
-    if type(ours) is dict and not ours.get("partial_storage_reads", True):
+    if ours is not None or seen_section is not None:
+        look_at_section(ours)
+    if not partial_reads:
         return False
     return settings.get("buffer") == DEFAULT_BUFFER and settings.get("ndbuffer") == DEFAULT_NDBUFFER
 
 
+cdef int look_at_section(object section) except -1:
+    """Take over cyzarr's settings where they are others than before."""
+    global seen_section, partial_reads
+    if type(section) is dict and type(seen_section) is dict:
+        try:
+            if section == seen_section:
+                return 0
+        except Exception:
+            # Values of some types, such as arrays, can't be compared; they are no settings.
+            pass
+    partial_reads = config.current().partial_storage_reads
+    seen_section = dict(section) if type(section) is dict else section
+    return 0
+
+
+cdef bint default_prototype(object prototype):
+    """Whether none is given, or the one for host memory."""
+    return prototype is None or (type(prototype) is BufferPrototype and prototype == cpu.buffer_prototype)
+
+
 cdef Compiled native(object array):
     """The array's program where a direct read may be made, else None."""
-    cdef object async_array
+    # A subclass may have methods of its own.
+    return native_async(array._async_array) if type(array) is Array else None
+
+
+cdef Compiled awaited(object async_array):
+    """The same for a read that is awaited; codecs that need zarr's loop are left to the pipeline, which awaits them."""
+    cdef Compiled made = native_async(async_array)
+    return None if made is None or made.needs_loop else made
+
+
+cdef Compiled native_async(object async_array):
+    """The same for an AsyncArray."""
     cdef dict attributes
     cdef object found
     cdef Compiled made
-    if type(array) is not Array:
-        # A subclass may have methods of its own.
-        return None
-    async_array = array._async_array
     if type(async_array) is not AsyncArray:
         return None
     attributes = async_array.__dict__
@@ -234,110 +267,6 @@ cdef Compiled native(object array):
     if not store_is_plain(made) or not settings_allow():
         return None
     return made
-
-
-# --- selections
-
-cdef struct Key:
-    int ndim                       # of the result
-    bint numpy_ints                # holds a NumPy integer: zarr's basic road, which gives scalars
-    bint ellipsis
-    bint empty
-    bint drops[MAX_NDIM]           # per axis of the array: an integer
-    cnp.npy_intp shape[MAX_NDIM]   # of the result
-
-
-cdef bint take_index(object item, Py_ssize_t extent, Span* span, Key* key):
-    """An exact int or a NumPy integer within the axis; False for anything else, out of range included."""
-    cdef Py_ssize_t at
-    if PyLong_CheckExact(item):
-        pass
-    elif PyArray_IsIntegerScalar(item) and not isinstance(item, (int, np.timedelta64)):
-        key.numpy_ints = True
-        item = PyNumber_Index(item)
-    else:
-        return False
-    try:
-        at = PyLong_AsSsize_t(item)
-    except OverflowError:
-        return False
-    if at < 0:
-        at += extent
-    if at < 0 or at >= extent:
-        return False
-    span.start = at
-    span.step = span.count = 1
-    return True
-
-
-cdef bint take_slice(object item, Py_ssize_t extent, Span* span):
-    """A slice with a positive step; False for any other."""
-    cdef Py_ssize_t start = 0, stop = 0, step = 1
-    try:
-        PySlice_Unpack(item, &start, &stop, &step)
-    except (TypeError, ValueError):
-        return False
-    if step < 1:
-        return False
-    span.count = PySlice_AdjustIndices(extent, &start, &stop, step)
-    span.start = start
-    # A step past the end is never taken, and may be too large to be multiplied.
-    span.step = step if span.count > 1 else 1
-    return True
-
-
-cdef bint parse(object selection, Compiled made, Span* spans, Key* key):
-    """Basic selections to one span per axis; False: zarr's own code says what it is."""
-    cdef tuple items = selection if PyTuple_CheckExact(selection) else (selection,)
-    cdef Py_ssize_t n = PyTuple_GET_SIZE(items), i
-    cdef int axis = 0, skip
-    cdef object item
-    memset(spans, 0, made.ndim * sizeof(Span))
-    key.ndim = 0
-    key.numpy_ints = key.ellipsis = key.empty = False
-    for i in range(n):
-        item = <object> PyTuple_GET_ITEM(items, i)
-        if item is Ellipsis:
-            if key.ellipsis:
-                return False
-            key.ellipsis = True
-            skip = made.ndim - <int> (n - 1)
-            if skip < 0:
-                return False
-            while skip > 0:
-                take_all(made, spans, key, axis)
-                axis += 1
-                skip -= 1
-            continue
-        if axis >= made.ndim:
-            return False
-        if PySlice_Check(item):
-            if not take_slice(item, made.shape[axis], &spans[axis]):
-                return False
-            keep_axis(spans, key, axis)
-        elif take_index(item, made.shape[axis], &spans[axis], key):
-            key.drops[axis] = True
-        else:
-            return False
-        axis += 1
-    while axis < made.ndim:
-        take_all(made, spans, key, axis)
-        axis += 1
-    return True
-
-
-cdef void take_all(Compiled made, Span* spans, Key* key, int axis):
-    spans[axis].start = 0
-    spans[axis].step = 1
-    spans[axis].count = made.shape[axis]
-    keep_axis(spans, key, axis)
-
-
-cdef void keep_axis(Span* spans, Key* key, int axis):
-    key.drops[axis] = False
-    key.shape[key.ndim] = spans[axis].count
-    key.empty = key.empty or spans[axis].count == 0
-    key.ndim += 1
 
 
 # --- reading
@@ -386,8 +315,27 @@ cdef bint is_plain_buffer(object value):
     return data.itemsize == 1 and data.ndim == 1 and cnp.PyArray_IS_C_CONTIGUOUS(data)
 
 
-cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=False, object uses=None):
-    """Read into a fresh array, or into `out`. None: zarr's own code must say what this is."""
+cdef bint not_brief(Compiled made, const Key* key):
+    """Whether a read may wait for a disk, runs codecs in Python, or is too large to be brief."""
+    cdef Py_ssize_t nbytes = made.program.dtype.itemsize
+    cdef int axis
+    if made.kind != MEMORY or not made.may_be_brief:
+        return True
+    for axis in range(key.ndim):
+        if key.shape[axis] > BRIEF_NBYTES:
+            return True
+        nbytes *= key.shape[axis]
+        if nbytes > BRIEF_NBYTES:
+            return True
+    return False
+
+
+cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=False, object uses=None,
+                bint brief=False):
+    """Read into a fresh array, or into `out`. None: zarr's own code must say what this is.
+
+    `brief`: LATER, with nothing read, where that may take longer than BRIEF_NS.
+    """
     cdef cnp.ndarray target
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Read* read
@@ -399,6 +347,8 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
     if made.needs_loop and _zarr.on_zarr_loop():
         # Zarr says that it can't be done.
         return None
+    if brief and not key.empty and not_brief(made, key):
+        return LATER
     if out is None:
         out = cnp.PyArray_EMPTY(key.ndim, key.shape, made.program.dtype.num, made.fortran) if made.simple else (
             _zarr.empty([key.shape[axis] for axis in range(key.ndim)], made.program.dtype,
@@ -418,6 +368,8 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
             (*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
     read = read_new(made.program, spans, points, <char*> cnp.PyArray_DATA(target), strides)
     try:
+        if brief and (read.cost_ns > BRIEF_NS or read.n_tasks >= 64):
+            return LATER
         read.target.objects = <void*> placed if made.program.objects else NULL
         read.lead = made.lead
         read.separator = made.separator
@@ -439,7 +391,7 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
         if status != OK:
             read_raise(read, made.key_prefix)
             raise MemoryError("a read was given up")
-        if read.missing and not made.fill_missing:
+        if read.missing and (key.field or not made.fill_missing):
             return None
         if tracing:
             observe.record("direct", read.stats)
@@ -466,7 +418,7 @@ cdef object run_grid(Compiled made, const Span* spans, const Key* key, object ou
     placed = out if points else out[(*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
     stats = grids.read(made.grid, tuple(entries), points, placed,
                        lambda chunks: made.store_path / made.metadata.encode_chunk_key(chunks))
-    if stats is None or (stats.pop("missing") and not made.fill_missing):
+    if stats is None or (stats.pop("missing") and (key.field or not made.fill_missing)):
         return None
     if tracing:
         observe.record("direct", stats)
@@ -481,7 +433,7 @@ cdef int run_released(Read* read, ReadHolder holder) except -1:
 
 # --- index arrays
 
-cdef object read_entries(Compiled made, tuple entries, bint points):
+cdef object read_entries(Compiled made, tuple entries, bint points, bint field, bint brief):
     """Read per-axis entries (an int, a range or an intp array within the axis), or points. None: zarr's own code."""
     cdef Span spans[MAX_NDIM]
     cdef Key key
@@ -491,7 +443,7 @@ cdef object read_entries(Compiled made, tuple entries, bint points):
     cdef int axis
     memset(spans, 0, made.ndim * sizeof(Span))
     key.ndim = 0
-    key.numpy_ints = key.ellipsis = key.empty = False
+    key.numpy_ints = key.ellipsis = key.empty = key.field = False
     for axis, entry in enumerate(entries):
         if type(entry) is np.ndarray:
             index = entry
@@ -513,31 +465,41 @@ cdef object read_entries(Compiled made, tuple entries, bint points):
             key.drops[axis] = True
         else:
             keep_axis(spans, &key, axis)
-    return run(made, spans, &key, None, points, (entries, place))
+    key.field = field
+    return run(made, spans, &key, None, points, (entries, place), brief)
 
 
-cdef bint no_fields(object fields):
-    """Whether no field is asked for; zarr's oindex and vindex say so by an empty list."""
-    return fields is None or (type(fields) is list and not fields)
+cdef object pick(Compiled made, object normalize, object selection, bint points, object fields, bint brief=False):
+    """The picked items. None: zarr's own code must say what this is. `brief` as for `run`."""
+    cdef object found, picked, field = None
+    global served
+    if made is None or made.ndim == 0:
+        return None
+    if fields is not None:
+        field = picked_field(fields, made.program.dtype)
+        if field is None:
+            return None
+    found = normalize(selection, made.metadata.shape, made.program.shape if made.grid is None else made.grid.axes)
+    if found is None:
+        return None
+    picked = read_entries(made, found[0], points, bool(field), brief)
+    if picked is None or picked is LATER:
+        return picked
+    served += 1
+    if field:
+        picked = picked[field]
+    return picked if found[1] is None else picked.reshape(found[1])
 
 
 cdef object read_fancy(object self, str name, object normalize, object selection, bint points, object out,
                        object fields, object prototype):
     """The picked items; through zarr's function of this name where the direct road doesn't take the selection."""
-    cdef Compiled made = None
-    cdef object found = None, picked = None
-    global served
-    if active and out is None and prototype is None and no_fields(fields):
-        made = native(self)
-    if made is not None and made.ndim > 0:
-        found = normalize(selection, made.metadata.shape,
-                          made.program.shape if made.grid is None else made.grid.axes)
-    if found is not None:
-        picked = read_entries(made, found[0], points)
+    cdef object picked = None
+    if active and out is None and default_prototype(prototype):
+        picked = pick(native(self), normalize, selection, points, fields)
     if picked is None:
         return zarr_functions[name](self, selection, out=out, fields=fields, prototype=prototype)
-    served += 1
-    return picked if found[1] is None else picked.reshape(found[1])
+    return picked
 
 
 def get_orthogonal_selection(self, selection, *, out=None, fields=None, prototype=None):
@@ -567,7 +529,7 @@ def getitem(self, selection):
     cdef Compiled made = native(self) if active else None
     cdef object found
     global served
-    if made is None or not parse(selection, made, spans, &key):
+    if made is None or not parse(selection, made.ndim, made.shape, spans, &key):
         return zarr_getitem(self, selection)
     found = run(made, spans, &key, None)
     if found is None:
@@ -584,19 +546,22 @@ def get_basic_selection(self, selection=Ellipsis, *, out=None, prototype=None, f
     """`zarr.Array.get_basic_selection`: see zarr's documentation."""
     cdef Span spans[MAX_NDIM]
     cdef Key key
-    cdef Compiled made = native(self) if active and no_fields(fields) and prototype is None else None
-    cdef object found = None
+    cdef Compiled made = native(self) if active and default_prototype(prototype) else None
+    cdef object found = None, field = "", target = None
     global served
-    if made is not None and parse(selection, made, spans, &key):
-        if out is None:
-            found = run(made, spans, &key, None)
-        else:
+    if made is not None and fields is not None:
+        field = picked_field(fields, made.program.dtype)
+    if made is not None and field is not None and parse(selection, made.ndim, made.shape, spans, &key):
+        if out is not None and not field:
             target = target_of(out, made, &key)
-            if target is not None:
-                found = run(made, spans, &key, target)
+        if out is None or target is not None:
+            key.field = bool(field)
+            found = run(made, spans, &key, target)
     if found is None:
         return zarr_get_basic_selection(self, selection, out=out, prototype=prototype, fields=fields)
     served += 1
+    if field:
+        found = found[field]
     return found[()] if key.ndim == 0 else found
 
 
@@ -610,6 +575,39 @@ cdef object target_of(object out, Compiled made, const Key* key):
         if found.shape[axis] != key.shape[axis]:
             return None
     return found
+
+
+# --- for asyncread: AsyncArray's reads, in whichever thread they are called
+
+def read_basic(async_array, selection, prototype, bint brief):
+    """What `AsyncArray.getitem` gives; None: zarr's own code must say. `brief`: LATER where it would not be."""
+    cdef Span spans[MAX_NDIM]
+    cdef Key key
+    cdef Compiled made = awaited(async_array) if active and default_prototype(prototype) else None
+    cdef object found
+    global served
+    if made is None or not parse(selection, made.ndim, made.shape, spans, &key):
+        return None
+    found = run(made, spans, &key, None, False, None, brief)
+    if found is None or found is LATER:
+        return found
+    served += 1
+    return found[()] if key.ndim == 0 else found
+
+
+def read_picked(async_array, normalize, selection, bint points, out, fields, prototype, bint brief):
+    """The same for the selections that `normalize` (of plan.fancy) takes."""
+    if not active or out is not None or not default_prototype(prototype):
+        return None
+    return pick(awaited(async_array), normalize, selection, points, fields, brief)
+
+
+def in_memory(async_array, out, prototype):
+    """Whether the direct road would read this array from a MemoryStore; None where it would not read it."""
+    cdef Compiled made = None
+    if active and out is None and default_prototype(prototype):
+        made = awaited(async_array)
+    return None if made is None else made.kind == MEMORY
 
 
 # --- what activate and observe need

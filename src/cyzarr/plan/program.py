@@ -210,6 +210,13 @@ def describe_index(codec: Any) -> dict[str, Any] | None:
     }
 
 
+def runs_python(chain: dict[str, Any]) -> bool:
+    """Whether a described chain has a part that is not decoded by kernels."""
+    if "python" in chain or "hull" in chain or any(one["name"] == "python" for one in chain["filters"]):
+        return True
+    return "shard" in chain and runs_python(chain["shard"]["chain"])
+
+
 def needs_loop(codecs: tuple[Any, ...]) -> bool:
     """Whether some codec is a coroutine for zarr's event loop, which then must not wait for the read."""
     return any(

@@ -261,7 +261,8 @@ def ask_index_sync(source: Source, index: Index, totals: dict[str, int]) -> Any:
 
 def claim(source: Source, index: Index) -> Any:
     """An index that is kept, or its flight; None where none are to be kept."""
-    if not config.setting("cyzarr.remote_index_cache") or config.index_cache_nbytes() == 0:
+    settings = config.current()
+    if not settings.remote_index_cache or settings.index_cache_nbytes == 0:
         return None
     try:
         return indexcache.cache.claim(source.store, source.key, index.request, index.anew)
@@ -277,7 +278,7 @@ def landing(flight: indexcache.Flight) -> Iterator[Callable[[Index, Any], Any]]:
         held = None if found is None else found.tobytes()
         if held is not None:
             index.check(held)
-        indexcache.cache.land(flight, held, config.index_cache_nbytes())
+        indexcache.cache.land(flight, held, config.current().index_cache_nbytes)
         return held
 
     try:

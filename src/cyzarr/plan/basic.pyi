@@ -1,0 +1,1 @@
+# basic: for compiled code alone (see basic.pxd).
