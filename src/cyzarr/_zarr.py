@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import collections
 import concurrent.futures
+import functools
 import inspect
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import zarr.abc.store
 import zarr.codecs
 import zarr.core.array
 import zarr.core.codec_pipeline
 import zarr.core.sync
+from zarr.abc.store import Store
 from zarr.codecs import ShardingCodec
 from zarr.core.array_spec import ArrayConfig, ArraySpec
 from zarr.core.buffer import cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
+from zarr.storage import WrapperStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +67,7 @@ SIGNATURES: dict[str, tuple[Any, str, list[str]]] = {
     },
     "ShardingCodec.validate": (ShardingCodec, "validate", ["self", "shape", "dtype", "chunk_grid"]),
     "BatchedCodecPipeline.read": (Batched, "read", ["self", "batch_info", "out", "drop_axes"]),
+    "BatchedCodecPipeline.write": (Batched, "write", ["self", "batch_info", "value", "drop_axes"]),
 }
 
 
@@ -254,6 +259,51 @@ def run_coroutine(coroutine: Any) -> Any:
     finally:
         asyncio._set_running_loop(running)
         _loops.append(loop)
+
+
+# From zarr 3.3 on a store answers many ranges at once, and some answer without an event loop.
+_GET_RANGES = getattr(Store, "get_ranges", None)
+_WRAPPED_RANGES = WrapperStore.__dict__.get("get_ranges")
+_GET_RANGES_SYNC = getattr(Store, "get_ranges_sync", None)
+_store_supports_sync_io: Any = getattr(zarr.abc.store, "_store_supports_sync_io", None)
+
+
+def answers_ranges(store: Any) -> tuple[Any, bool]:
+    """The store that answers the ranges of a shard as zarr asks for them, and whether by a `get_ranges` of its own.
+
+    Otherwise it is its `get` that answers. A wrapper that is zarr's in this hands them to the store that it wraps,
+    also where it has a `get` of its own.
+    """
+    while True:
+        method = getattr(store, "get_ranges", None)
+        function = getattr(method, "__func__", method)
+        if function is None or function is _GET_RANGES:
+            return store, False
+        if function is not _WRAPPED_RANGES:
+            return store, True
+        store = store._store
+
+
+def has_own_ranges_sync(store: Any) -> bool:
+    """Whether a store has a `get_ranges_sync` of its own; zarr's is the same as `get_sync` for each merged range."""
+    method = getattr(store, "get_ranges_sync", None)
+    return method is not None and getattr(method, "__func__", method) is not _GET_RANGES_SYNC
+
+
+def takes_concurrency(get_ranges: Any) -> bool:
+    """Whether a `get_ranges` can be told how many requests it may have under way."""
+    return _takes_concurrency(getattr(get_ranges, "__func__", get_ranges))
+
+
+@functools.lru_cache(maxsize=64)
+def _takes_concurrency(function: Any) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    return any(one.name == "max_concurrency" or one.kind is one.VAR_KEYWORD for one in parameters)
+
+
+def reads_sync(store: Any) -> bool:
+    """Whether a store answers without an event loop."""
+    return _store_supports_sync_io is not None and bool(_store_supports_sync_io(store))
 
 
 def results(missing: list[bool]) -> Any:

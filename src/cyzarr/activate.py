@@ -9,6 +9,7 @@ import os
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cyzarr.notes import notes, settings, warn_once
@@ -120,10 +121,17 @@ def _wanted() -> list[Patch] | None:
         *(Patch(Array, name, ours, direct.set_zarr_function) for name, ours in functions.items()),
         *(Patch(AsyncArray, name, getattr(asyncread, name), asyncread.set_zarr_function) for name in awaited),
         Patch(_zarr.Batched, "read", pipeline.batched_read, lambda _, read: pipeline.set_zarr_read(read)),
+        *(Patch(owner, "write", ours, partial(_tell_write, owner)) for owner, ours in pipeline.WRITES.items()),
         Patch(ShardingCodec, "validate", rules.sharding_validate, rules.set_original),
         Patch(ArrayV3Metadata, "__init__", rules.metadata_init, rules.set_original),
         Patch(ArrayV3Metadata, "from_dict", rules.FROM_DICT, rules.set_original),
     ]
+
+
+def _tell_write(owner: type, _: str, write: Any) -> None:
+    from cyzarr.codecs import pipeline
+
+    pipeline.set_zarr_write(owner, write)
 
 
 def enable() -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import zarr
 
 from cyzarr import _zarr
-from cyzarr.stores.fetch import merge
+from cyzarr.stores.ranges import merge
 from support.clients import served
 from support.compare import assert_same_values
 

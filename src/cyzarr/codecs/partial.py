@@ -8,17 +8,19 @@ from zarr.core.buffer import cpu
 
 from cyzarr import _zarr, config, observe
 from cyzarr.codecs.loading import NOT_NATIVE
+from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels.chunks import ChunkRead, run_reads
 from cyzarr.plan.chunkreads import (
     NotNativeError,
     add_counts,
     decode,
+    doubt,
     normalize,
     picked_shape,
     program_for,
     without_fetches,
 )
-from cyzarr.stores import fetch
+from cyzarr.stores import fetch, plain
 
 
 def plan(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead:
@@ -58,9 +60,9 @@ async def decode_async(codec: Any, getter: Any, selection: Any, spec: Any) -> An
     if read is None:
         return NOT_NATIVE
     totals: dict[str, int] = {}
-    here = fetch.set_at_hand(read, getter)
+    here = plain.set_at_hand(read, getter)
     if not here:
-        await fetch.fetch_chunk(read, getter, spec, fetch.Limit(), totals)
+        await fetch.Asker(totals).fetch(read, getter, spec)
     await decode([read], totals, fetched=not here)
     return result(read, totals)
 
@@ -71,10 +73,14 @@ def decode_sync(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
     if read is None:
         return NOT_NATIVE
     totals: dict[str, int] = {}
-    here = fetch.set_at_hand(read, getter)
+    here = plain.set_at_hand(read, getter)
     if not here:
-        fetch.fetch_chunk_sync(read, getter, spec, totals)
-    stats = run_reads([read], config.threads())
+        fetch.fetch_sync(read, getter, spec, totals)
+    try:
+        stats = run_reads([read], config.threads())
+    except CorruptChunkError:
+        doubt([read])
+        raise
     add_counts(totals, stats if here else without_fetches(stats))
     return result(read, totals)
 

@@ -6,8 +6,10 @@ This module is loaded by zarr's entry points: it imports no compiled code until 
 from __future__ import annotations
 
 import operator
+import sys
 from typing import TYPE_CHECKING, Any
 
+import zarr.core.codec_pipeline
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.registry import get_pipeline_class, register_pipeline
 
@@ -35,6 +37,44 @@ def set_zarr_read(read: Any) -> None:
     """Tell which function was there before ours took its place."""
     global _zarr_read
     _zarr_read = read
+
+
+# The same of the pipelines that write, for all they write.
+_zarr_writes: dict[type, Any] = {BatchedCodecPipeline: BatchedCodecPipeline.write}
+
+
+def forget_indexes(batch: Iterable[Any]) -> None:
+    """Shards were written: an index of theirs that was kept is of no use."""
+    kept = sys.modules.get("cyzarr.stores.indexcache")
+    if kept is not None and kept.cache.used:
+        for setter, *_ in batch:
+            kept.cache.invalidate(getattr(setter, "path", ""))
+
+
+def write_of(owner: type) -> Any:
+    """A pipeline's `write` while cyzarr is on: zarr's own, and kept indexes are forgotten."""
+
+    async def write(self: Any, batch_info: Iterable[Any], value: Any, drop_axes: tuple[int, ...] = ()) -> None:
+        batch = list(batch_info)
+        try:
+            await _zarr_writes[owner](self, batch, value, drop_axes)
+        finally:
+            forget_indexes(batch)
+
+    return write
+
+
+# The fused pipeline came with zarr 3.3.
+WRITES = {
+    owner: write_of(owner)
+    for name in ("BatchedCodecPipeline", "FusedCodecPipeline")
+    if (owner := getattr(zarr.core.codec_pipeline, name, None)) is not None
+}
+
+
+def set_zarr_write(owner: type, write: Any) -> None:
+    """Tell which function was there before ours took its place."""
+    _zarr_writes[owner] = write
 
 
 async def _read(pipeline: Any, batch_info: Iterable[Any], out: Any, drop_axes: tuple[int, ...]) -> Any:
@@ -65,6 +105,14 @@ class CodecPipeline(BatchedCodecPipeline):
     async def read(self, batch_info: Iterable[Any], out: Any, drop_axes: tuple[int, ...] = ()) -> Any:
         """Read the chunks of a batch into `out`."""
         return await _read(self, batch_info, out, drop_axes)
+
+    async def write(self, batch_info: Iterable[Any], value: Any, drop_axes: tuple[int, ...] = ()) -> None:
+        """Write by zarr's own code."""
+        batch = list(batch_info)
+        try:
+            await super().write(batch, value, drop_axes)
+        finally:
+            forget_indexes(batch)
 
     def __reduce__(self) -> Any:
         # Pickled as the class that zarr's configuration names where the pickle is opened: ours, in a worker that is

@@ -11,9 +11,10 @@ import numpy as np
 from zarr.core.buffer import cpu
 
 from cyzarr import _zarr, config, observe
+from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels.chunks import ChunkRead, run_reads
 from cyzarr.plan.program import NotNativeError, compile_chain
-from cyzarr.stores import fetch
+from cyzarr.stores import fetch, gate, indexcache, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,7 +169,7 @@ class BatchPlan:
         remote = []
         here = []
         for read, getter, spec in zip(self.reads, self.getters, self.specs, strict=True):
-            if fetch.set_at_hand(read, getter):
+            if plain.set_at_hand(read, getter):
                 here.append(read)
             else:
                 remote.append((read, getter, spec))
@@ -181,8 +182,8 @@ class BatchPlan:
 
     async def _stream(self, remote: list[tuple[ChunkRead, Any, Any]], totals: dict[str, int]) -> None:
         """Fetch all chunks, within zarr's concurrency limit, and decode those that have arrived meanwhile."""
-        limit = fetch.Limit()
-        fetching = {asyncio.ensure_future(fetch.fetch_chunk(*one, limit, totals)) for one in remote}
+        asker = fetch.Asker(totals)
+        fetching = {asyncio.ensure_future(asker.fetch(*one)) for one in remote}
         decoding: set[asyncio.Future[Any]] = set()
         ready: list[ChunkRead] = []
         try:
@@ -198,9 +199,7 @@ class BatchPlan:
                 fetching -= done
                 decoding -= done
         finally:
-            for left in fetching | decoding:
-                left.cancel()
-            await asyncio.gather(*fetching, *decoding, return_exceptions=True)
+            await gate.give_up(fetching | decoding)
 
 
 async def decode(reads: list[ChunkRead], totals: dict[str, int], fetched: bool = False) -> None:
@@ -209,12 +208,18 @@ async def decode(reads: list[ChunkRead], totals: dict[str, int], fetched: bool =
     `fetched`: they came from a store and were counted then.
     """
     threads = config.threads()
-    if any(read.program.chain["needs_loop"] for read in reads):
-        stats = await asyncio.wrap_future(waiting_threads().submit(run_reads, reads, threads))
-    elif sum(read.cost_ns for read in reads) < INLINE_NS and all(not read.on_disk for read in reads):
-        stats = run_reads(reads, 1)
-    else:
-        stats = await asyncio.to_thread(run_reads, reads, threads)
+    try:
+        if any(read.program.chain["needs_loop"] for read in reads):
+            stats = await asyncio.wrap_future(waiting_threads().submit(run_reads, reads, threads))
+        elif sum(read.cost_ns for read in reads) < INLINE_NS and all(not read.on_disk for read in reads):
+            stats = run_reads(reads, 1)
+        else:
+            stats = await asyncio.to_thread(run_reads, reads, threads)
+    except CorruptChunkError:
+        doubt(reads)
+        raise
+    if fetched:
+        release(reads)
     add_counts(totals, without_fetches(stats) if fetched else stats)
 
 
@@ -230,6 +235,19 @@ def waiting_threads() -> ThreadPoolExecutor:
     if not _waiting:
         _waiting.append(ThreadPoolExecutor(8, "cyzarr-wait"))
     return _waiting[0]
+
+
+def doubt(reads: list[ChunkRead]) -> None:
+    """These can't be decoded; it may be their kept indexes that are at fault."""
+    for read in reads if indexcache.cache.used else ():
+        indexcache.cache.invalidate(read.key)
+
+
+def release(reads: list[ChunkRead]) -> None:
+    """Let go of fetched bytes: a large selection must not hold all of them until its end."""
+    for read in reads:
+        # What was found is not changed by this.
+        read.set_missing()
 
 
 def without_fetches(stats: dict[str, int]) -> dict[str, int]:

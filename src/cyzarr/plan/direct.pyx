@@ -30,7 +30,7 @@ from cyzarr.plan.basic cimport Key, keep_axis, parse
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
 from cyzarr.plan.fields import picked_field
 from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style, runs_python
-from cyzarr.stores.fetch import WATCHED
+from cyzarr.stores.plain import WATCHED
 
 cnp.import_array()
 

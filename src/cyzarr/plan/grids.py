@@ -13,7 +13,7 @@ import numpy as np
 
 from cyzarr import _zarr, config
 from cyzarr.kernels.chunks import ChunkRead, run_reads
-from cyzarr.stores import fetch
+from cyzarr.stores import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -142,7 +142,7 @@ def read(
         scratch = _zarr.empty(shape_of(pieces, points), program.dtype) if target is None else target
         getter = getter_of(chunks)
         one = ChunkRead(program, tuple(piece.picked for piece in pieces), scratch, getter.path, points)
-        if not fetch.set_at_hand(one, getter):
+        if not plain.set_at_hand(one, getter):
             return None
         if target is None:
             placed.append((one, places if points else np.ix_(*(indices(place) for place in places))))

@@ -1,0 +1,49 @@
+"""zarr's byte getters: what its pipelines and codecs hand over to be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from zarr.core.buffer.cpu import buffer_prototype
+from zarr.storage import StorePath
+
+from cyzarr import config
+from cyzarr.stores.kinds import StoreKind, kind_of
+from cyzarr.stores.zarrstore import as_bytes
+
+
+class GetterKind(StoreKind):
+    """A byte getter that stands for no store's object, such as that of a shard's inner chunks: it is read whole."""
+
+    async def read(self, store: Any, key: str, byte_range: Any = None) -> Any:
+        """By its `get`."""
+        return as_bytes(await store.get(buffer_prototype, byte_range))
+
+    def read_sync(self, store: Any, key: str, byte_range: Any = None) -> Any:
+        """By its `get_sync`."""
+        return as_bytes(store.get_sync(prototype=buffer_prototype, byte_range=byte_range))
+
+
+_GETTER = GetterKind()
+
+
+@dataclass(frozen=True)
+class Source:
+    """One stored object, and how it is asked."""
+
+    kind: StoreKind
+    store: Any
+    key: str
+
+    @classmethod
+    def of(cls, getter: Any) -> Source:
+        """The object that a byte getter stands for."""
+        if type(getter) is StorePath:
+            return cls(kind_of(getter.store), getter.store, getter.path)
+        return cls(_GETTER, getter, "")
+
+    @property
+    def partial(self) -> bool:
+        """Whether parts of the object may be asked for: where they are cheaper, unless the user says no."""
+        return bool(config.setting("cyzarr.partial_storage_reads")) and self.kind.supports_partial_reads(self.store)

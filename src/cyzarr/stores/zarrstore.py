@@ -1,0 +1,134 @@
+"""zarr's stores: asked through their own methods, as zarr asks them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from zarr.abc.store import RangeByteRequest, Store
+from zarr.core.buffer.cpu import buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import WrapperStore
+
+from cyzarr import _zarr
+from cyzarr.stores.kinds import StoreKind, add_kind
+from cyzarr.stores.ranges import Parts, Ranges, telling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+    from cyzarr.stores.gate import Gate
+
+
+def as_bytes(buffer: Any) -> np.ndarray[Any, Any] | None:
+    """A Buffer's bytes; None stays None."""
+    return None if buffer is None else _zarr.cpu_bytes(buffer)
+
+
+class ZarrKind(StoreKind):
+    """A zarr Store. They all answer ranges."""
+
+    def supports_partial_reads(self, store: Any) -> bool:
+        """Always."""
+        return True
+
+    def tells_sizes(self, store: Any) -> bool:
+        """Unless it, or a store that it wraps, does as zarr's base class does: read the object."""
+        while getattr(type(store), "getsize", Store.getsize) is not Store.getsize:
+            if not isinstance(store, WrapperStore):
+                return True
+            store = store._store
+        return False
+
+    async def read(self, store: Any, key: str, byte_range: Any = None) -> np.ndarray[Any, Any] | None:
+        """By `get`."""
+        return as_bytes(await store.get(key, prototype=buffer_prototype, byte_range=byte_range))
+
+    def read_sync(self, store: Any, key: str, byte_range: Any = None) -> np.ndarray[Any, Any] | None:
+        """By `get_sync` where the store has it, else over zarr's event loop."""
+        if _zarr.reads_sync(store):
+            return as_bytes(store.get_sync(key, prototype=buffer_prototype, byte_range=byte_range))
+        return as_bytes(sync(store.get(key, prototype=buffer_prototype, byte_range=byte_range)))
+
+    async def getsize(self, store: Any, key: str) -> int | None:
+        """By `getsize`."""
+        try:
+            return int(await store.getsize(key))
+        except FileNotFoundError:
+            return None
+
+    def getsize_sync(self, store: Any, key: str) -> int | None:
+        """The same, over zarr's event loop."""
+        return sync(self.getsize(store, key))
+
+    async def read_many(self, store: Any, key: str, request: Ranges, gate: Gate) -> Parts:
+        """By a `get_ranges` of the store's own; zarr's is the same as `get` for each of the merged ranges."""
+        asked, own = _zarr.answers_ranges(store)
+        if not own:
+            return await super().read_many(asked, key, request, gate)
+        return await read_by_get_ranges(asked, key, request, gate)
+
+    def read_many_sync(self, store: Any, key: str, request: Ranges) -> Parts:
+        """The synchronous twin."""
+        if not (_zarr.reads_sync(store) and _zarr.has_own_ranges_sync(store)):
+            return super().read_many_sync(store, key, request)
+        wanted = byte_ranges(request)
+        limits = {"max_gap_bytes": request.max_gap, "max_coalesced_bytes": request.max_nbytes}
+        parts = Parts((one.start, one.end, None) for one in wanted)
+        parts.requests = len(request.merged())
+        with missing_is_none(key, wanted):
+            for at, buffer in store.get_ranges_sync(key, wanted, prototype=buffer_prototype, **limits):
+                parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
+        return parts
+
+
+def byte_ranges(request: Ranges) -> list[Any]:
+    """The parts that are wanted, each by itself."""
+    return [RangeByteRequest(offset, offset + nbytes) for offset, nbytes in request.ranges]
+
+
+@contextlib.contextmanager
+def missing_is_none(key: str, wanted: list[Any]) -> Iterator[None]:
+    """What `get_ranges` raises for a missing key says nothing more than that; of other errors the first is raised."""
+    with telling(key, RangeByteRequest(wanted[0].start, wanted[-1].end)):
+        try:
+            yield
+        except BaseExceptionGroup as failures:
+            _, others = failures.split(FileNotFoundError)
+            while isinstance(others, BaseExceptionGroup):
+                others = others.exceptions[0]
+            if others is not None:
+                raise others from None
+
+
+async def read_by_get_ranges(store: Any, key: str, request: Ranges, gate: Gate) -> Parts:
+    """The parts of an object, through a `get_ranges` that joins neighbours, and asks for several at once, by itself.
+
+    It is told how many it may have under way, and the gate learns as they come in.
+    """
+    wanted = byte_ranges(request)
+    limits = {"max_gap_bytes": request.max_gap, "max_coalesced_bytes": request.max_nbytes}
+    expected = len(request.merged()) if _zarr.takes_concurrency(store.get_ranges) else 1
+    parts = Parts((one.start, one.end, None) for one in wanted)
+    held = await gate.take(expected)
+    if _zarr.takes_concurrency(store.get_ranges):
+        limits["max_concurrency"] = held
+    try:
+        with missing_is_none(key, wanted):
+            groups = store.get_ranges(key, wanted, prototype=buffer_prototype, **limits)
+            async with contextlib.aclosing(groups):
+                async for group in groups:
+                    parts.requests += 1
+                    for at, buffer in group:
+                        parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
+                    if held > max(expected - parts.requests, 1):
+                        held -= 1
+                        gate.give()
+    finally:
+        gate.give(held)
+    return parts
+
+
+add_kind(Store, ZarrKind())

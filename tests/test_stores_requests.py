@@ -1,0 +1,358 @@
+"""What stores are asked: how many requests, how many at once, in how many rounds, and by which method."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import math
+import weakref
+
+import numpy as np
+import pytest
+import zarr
+from zarr.abc.store import RangeByteRequest, Store
+from zarr.core.buffer.cpu import Buffer
+from zarr.storage import MemoryStore, WrapperStore
+
+from support.asked import AskedStore, RangesStore, SizedStore
+from support.compare import assert_same_values
+from support.doors import PLAIN, plain_zarr
+from support.handmade import Stored, crc32c, document, le, shard, store
+
+if PLAIN:
+    pytest.skip("about cyzarr, which this run leaves out", allow_module_level=True)
+
+import cyzarr
+from cyzarr.stores.gate import Gate
+from cyzarr.stores.ranges import merge
+
+HAS_RANGES = hasattr(Store, "get_ranges")
+needs_ranges = pytest.mark.skipif(not HAS_RANGES, reason="this zarr has no get_ranges")
+
+# 16 shards of 13 rows of inner chunks; the first of each row is touched in 200 of them. Between two lie 8 others.
+SHARDS, ROWS, COLUMNS, ITEMS = 16, 13, 9, 256
+KEY = np.s_[4:-4, :ITEMS]
+
+
+def scattered():
+    """The layout of the benchmark of stores, in small: inner chunks of 1 KiB, and 8 KiB between those touched."""
+    shape = (SHARDS * ROWS, COLUMNS * ITEMS)
+    a = np.arange(math.prod(shape), dtype="<i4").reshape(shape)
+    return store(a, (ROWS, COLUMNS * ITEMS), [shard((1, ITEMS), [le()])]), a
+
+
+@pytest.fixture(autouse=True)
+def _small_gaps(monkeypatch):
+    """A gap limit in proportion; zarr 3.1 has none to set."""
+    from cyzarr import _zarr
+
+    monkeypatch.setattr(_zarr, "coalesce_limits", lambda config: (1 << 10, 16 << 20))
+
+
+def read(kind, concurrency, latency=0.02, key=KEY):
+    stored, a = scattered()
+    held = kind.of(stored, latency=latency)
+    array = zarr.open_array(held, mode="r")
+    with cyzarr.enabled(), cyzarr.trace() as counts, zarr.config.set({"async.concurrency": concurrency}):
+        got = array[key]
+    assert_same_values(got, a[key])
+    assert not counts.fallbacks
+    return held, counts
+
+
+@pytest.mark.parametrize("kind", [AskedStore, pytest.param(RangesStore, marks=needs_ranges)])
+def test_many_at_once(kind):
+    """All shards at once: a round for the indexes, one for the data."""
+    held, counts = read(kind, 256)
+    assert len(held.log) == counts.requests == 216
+    assert held.rounds == 2
+    assert held.peak == 200
+
+
+def test_ten_at_once():
+    """The limit holds for the selection, and no place stays empty: 216 requests in 21.6 rounds."""
+    held, counts = read(AskedStore, 10)
+    assert len(held.log) == counts.requests == 216
+    assert held.peak == 10
+    assert held.rounds <= 24
+
+
+@needs_ranges
+def test_ten_at_once_through_a_get_ranges_of_its_own():
+    """It is told how many it may have under way; what it doesn't use goes to other shards."""
+    held, counts = read(RangesStore, 10)
+    assert len(held.log) == counts.requests == 216
+    assert held.peak <= 10
+    assert set(held.limits) <= set(range(1, 11))
+    assert held.rounds <= 28
+
+
+def test_without_a_limit():
+    held, _ = read(AskedStore, None)
+    assert held.rounds == 2
+
+
+def test_index_requests():
+    """k shards: k index reads, and what the merge rule gives for each."""
+    held, _ = read(AskedStore, 64, latency=0, key=np.s_[: 2 * ROWS, : 2 * ITEMS])
+    suffixes = [one for _, one in held.log if not isinstance(one, RangeByteRequest)]
+    assert len(suffixes) == 2
+    assert len(held.log) == 2 + 2 * ROWS  # two neighbours are one
+    assert all(one.end - one.start == 2 * 4 * ITEMS for _, one in held.log if isinstance(one, RangeByteRequest))
+
+
+def test_whole_shards_are_one_request():
+    held, _ = read(AskedStore, 64, latency=0, key=np.s_[:ROWS])
+    assert held.log == [("c/0/0", None)]
+
+
+def test_whole_objects_only():
+    """cyzarr.partial_storage_reads False: decoding is partial, fetching is not."""
+    with zarr.config.set({"cyzarr.partial_storage_reads": False}):
+        held, counts = read(AskedStore, 64, latency=0, key=np.s_[:3, :ITEMS])
+    assert held.log == [("c/0/0", None)]
+    assert counts.chunks_decoded == 3
+
+
+def test_merging():
+    ranges = [(0, 10), (12, 5), (30, 10), (40, 100)]
+    assert merge(ranges, 2, 1000) == [(0, 17), (30, 140)]
+    assert merge(ranges, 13, 1000) == [(0, 140)]
+    assert merge(ranges, 13, 50) == [(0, 40), (40, 140)]
+    assert merge([(0, 20), (5, 3), (21, 4)], 1, 1000) == [(0, 25)]
+    assert merge([], 1, 1) == []
+
+
+# -- plain chunks -----------------------------------------------------------------------------
+
+
+def plain_chunk(kind=SizedStore, **options):
+    a = np.arange(4000, dtype="<i4").reshape(40, 100)
+    return kind.of(store(a, (40, 100), [le()]), **options), a
+
+
+def test_a_window_and_the_length_in_one_round():
+    held, a = plain_chunk(latency=0.02)
+    with cyzarr.enabled():
+        assert_same_values(zarr.open_array(held, mode="r")[3], a[3])
+    assert sorted(map(str, held.log)) == sorted(map(str, [("c/0/0", RangeByteRequest(1200, 1600)), ("c/0/0", "size")]))
+    assert held.rounds == 1
+
+
+def test_whole_chunks_are_one_request():
+    held, a = plain_chunk()
+    with cyzarr.enabled():
+        assert_same_values(zarr.open_array(held, mode="r")[...], a)
+    assert held.log == [("c/0/0", None)]
+
+
+def test_a_length_is_not_asked_for_by_reading():
+    """A store that has to read an object to know its length is asked for the object, once."""
+    held, a = plain_chunk(AskedStore)
+    with cyzarr.enabled():
+        assert_same_values(zarr.open_array(held, mode="r")[3], a[3])
+    assert held.log == [("c/0/0", None)]
+
+
+def test_lengths_that_are_not_wanted():
+    held, a = plain_chunk(AskedStore)
+    with cyzarr.enabled(), zarr.config.set({"cyzarr.check_remote_size": False}):
+        assert_same_values(zarr.open_array(held, mode="r")[3], a[3])
+    assert held.log == [("c/0/0", RangeByteRequest(1200, 1600))]
+
+
+# -- whose method is asked --------------------------------------------------------------------
+
+
+def inverted(key, buffer):
+    """Chunk bytes with each inverted; documents as they are."""
+    if buffer is None or key.endswith(".json"):
+        return buffer
+    return Buffer.from_bytes(bytes(255 - b for b in buffer.to_bytes()))
+
+
+class GetOnly(WrapperStore):
+    """A wrapper with a `get` of its own: whole chunks go through it, a shard's ranges as zarr sends them."""
+
+    async def get(self, key, prototype, byte_range=None):
+        return inverted(key, await self._store.get(key, prototype, byte_range))
+
+
+class IndexOnly(WrapperStore):
+    """One that inverts the last bytes alone, where zarr reads the index through it and the ranges past it."""
+
+    async def get(self, key, prototype, byte_range=None):
+        buffer = await self._store.get(key, prototype, byte_range)
+        return buffer if isinstance(byte_range, RangeByteRequest) else inverted(key, buffer)
+
+
+class Everything(GetOnly):
+    """One that zarr's own get_ranges reads through its get."""
+
+    if HAS_RANGES:
+        get_ranges = Store.get_ranges
+
+
+class Twice(WrapperStore):
+    """One whose get_ranges does something of its own."""
+
+    if HAS_RANGES:
+
+        async def get_ranges(self, key, byte_ranges, *, prototype, max_gap_bytes=0, max_coalesced_bytes=0):
+            for at, byte_range in enumerate(byte_ranges):
+                yield [(at, inverted(key, inverted(key, await self._store.get(key, prototype, byte_range))))]
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("wrapper", [WrapperStore, GetOnly, IndexOnly, Everything, Twice])
+@pytest.mark.parametrize("around", [(), (WrapperStore,)], ids=["alone", "wrapped"])
+@pytest.mark.parametrize("codecs", [[le()], [le(), crc32c()], [shard((2, 5), [le()], [le()])]])
+def test_wrappers_as_zarr_honours_them(wrapper, around, codecs):
+    """Whatever a wrapper overrides, values and errors are zarr's: plain chunks and shards, whole and in part."""
+    if not HAS_RANGES and len(codecs) == 1 and codecs[0]["name"] == "sharding_indexed":
+        pytest.skip("zarr 3.1 makes values up of ranges that are not there")
+    a = np.arange(120, dtype="<i4").reshape(12, 10)
+    plain = store(a, (6, 10), codecs).memory()._store_dict
+    for held in (plain, {key: inverted(key, value) for key, value in plain.items()}):
+        opened = wrapper(MemoryStore(dict(held), read_only=True))
+        for outer in around:
+            opened = outer(opened)
+        array = zarr.open_array(opened, mode="r")
+        for key in (np.s_[...], np.s_[1:3, 3:7], np.s_[7]):
+            with plain_zarr():
+                expected = outcome(array, key)
+            with cyzarr.enabled():
+                got = outcome(array, key)
+            assert type(got) is type(expected)
+            if isinstance(expected, np.ndarray):
+                assert_same_values(got, expected)
+
+
+def outcome(array, key):
+    try:
+        return array[key]
+    except Exception:
+        return Exception
+
+
+# -- what is left behind ----------------------------------------------------------------------
+
+
+def test_fetched_bytes_are_let_go():
+    """While later shards are under way nothing keeps what earlier ones were decoded from."""
+    alive = []
+
+    class Watched(np.ndarray):
+        """Bytes that can be watched."""
+
+    def edit(key, byte_range, answer):
+        if not isinstance(byte_range, RangeByteRequest):
+            return answer
+        alive.append(sum(ref() is not None for ref in watched))
+        data = np.frombuffer(answer.to_bytes(), "u1").copy().view(Watched)
+        watched.append(weakref.ref(data))
+        return Buffer(data)
+
+    watched = []
+    stored, a = scattered()
+    array = zarr.open_array(AskedStore.of(stored, latency=0.005, edit=edit), mode="r")
+    with cyzarr.enabled(), zarr.config.set({"async.concurrency": 1}):
+        assert_same_values(array[:, :ITEMS], a[:, :ITEMS])
+    assert len(watched) == SHARDS * ROWS
+    assert max(alive) <= 4 * ROWS
+    gc.collect()
+    assert not any(ref() is not None for ref in watched)
+
+
+def run_on_zarrs_loop(coroutine):
+    from zarr.core.sync import sync
+
+    return sync(coroutine)
+
+
+@pytest.mark.parametrize("kind", [AskedStore, SizedStore, pytest.param(RangesStore, marks=needs_ranges)])
+@pytest.mark.parametrize("codecs", [[le()], [shard((1, ITEMS), [le()])]], ids=["plain", "sharded"])
+def test_no_task_is_left_after_an_error(kind, codecs):
+    """The first error ends the read; whatever else was under way has ended by then."""
+    a = np.arange(8 * 4 * ITEMS, dtype="<i4").reshape(8, 4 * ITEMS)
+    asked = []
+
+    def edit(key, byte_range, answer):
+        asked.append(key)
+        if len(asked) == 5:
+            raise ConnectionError("lost")
+        return answer
+
+    held = kind.of(store(a, (1, 4 * ITEMS), codecs), latency=0.01, edit=edit)
+    array = zarr.open_array(held, mode="r")
+    with cyzarr.enabled(), zarr.config.set({"async.concurrency": 4}):
+        with pytest.raises(ConnectionError) as caught:
+            array[:, 3 : 3 + ITEMS]
+        assert any("c/" in note for note in caught.value.__notes__)
+        before = len(held.log)
+        assert held.under == 0
+
+        async def others():
+            await asyncio.sleep(0.03)
+            return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+        assert run_on_zarrs_loop(others()) == []
+        assert len(held.log) == before
+        held.edit = lambda key, byte_range, answer: answer
+        assert_same_values(array[...], a)
+
+
+# -- the gate ---------------------------------------------------------------------------------
+
+
+def test_gate_gives_what_it_has():
+    async def main():
+        gate = Gate(10)
+        assert await gate.take(13) == 10
+        waiting = asyncio.ensure_future(gate.take(4))
+        single = asyncio.ensure_future(gate.take())
+        await asyncio.sleep(0)
+        gate.give(1)
+        await asyncio.sleep(0)
+        assert not waiting.done()  # half of what it wants is needed
+        assert not single.done()  # and nobody overtakes
+        gate.give(2)
+        await asyncio.sleep(0)
+        assert waiting.result() == 3
+        gate.give(7)
+        await asyncio.sleep(0)
+        assert single.result() == 1
+        gate.give(4)
+        assert gate.free == 10
+
+    asyncio.run(main())
+
+
+def test_gate_with_waiters_that_give_up():
+    async def main():
+        gate = Gate(2)
+        assert await gate.take(2) == 2
+        large, small, late = (asyncio.ensure_future(gate.take(wanted)) for wanted in (2, 1, 1))
+        await asyncio.sleep(0)
+        large.cancel()
+        await asyncio.wait([large])
+        gate.give(1)
+        await asyncio.wait([small])  # it is not held up by one that has gone
+        gate.give(1)
+        late.cancel()  # its place has come, and nobody has told it
+        await asyncio.wait([late])
+        assert late.cancelled()
+        gate.give(1)
+        assert gate.free == 2
+        assert await Gate(None).take(5) == 5
+
+    asyncio.run(main())
+
+
+def test_stored_missing_chunks():
+    """Keys that are not there are the fill value, and one request each."""
+    held = AskedStore.of(Stored.of(document((8, 8), (4, 8), "i4", [shard((2, 8), [le()])], fill_value=7), {}))
+    with cyzarr.enabled(), cyzarr.trace() as counts:
+        assert (zarr.open_array(held, mode="r")[1:6, 2] == 7).all()
+    assert counts.requests == len(held.log) == 2
+    assert counts.chunks_missing == 2
