@@ -95,6 +95,10 @@ def _shard_requests(read: ChunkRead, index_request: tuple[str, int], spec: Any) 
             break
         # The shard may have gone since, or be another one than that of an index that was kept: look once more.
     else:
+        if all(part is None for *_, part in parts):
+            # Gone between the index and the data: as if it had not been there, which is zarr's rule, too.
+            read.set_missing()
+            return
         raise_first(read.key, parts)
     read.set_parts([(start, part) for start, _, part in parts], index=index)
 
