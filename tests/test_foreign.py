@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 
 import numcodecs
 import numpy as np
@@ -274,3 +276,104 @@ def test_a_subclass_reads_by_its_own_coroutine(stored):
     assert (want == 2 * INTEGERS).all()
     with doors.DIRECT.through():
         np.testing.assert_array_equal(made[...], want)
+
+
+def within(seconds, call):
+    """What a call gives; a failure where it hangs."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(Outcome.of(call)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert found, "it hangs"
+    if found[0].error is not None:
+        raise found[0].error
+    return found[0].value
+
+
+@doors.needs_cyzarr
+def test_a_codec_that_reads_another_array():
+    """Both reads are long enough to be left to helpers, and there are no more helpers than reads."""
+    length = 1 << 23
+    with doors.plain_zarr():
+        other = zarr.create_array(MemoryStore(), shape=(length,), chunks=(length,), dtype="i4")
+        other[...] = np.arange(length)
+
+    class Looking(Flip):
+        def _decode_sync(self, chunk_data, chunk_spec):
+            assert other[length - 1] == length - 1
+            assert other[...][5] == 5
+            return chunk_data
+
+    with doors.plain_zarr():
+        arguments = {**plain(before=[Looking()]), "chunks": (length,)}
+        made = zarr.create_array(MemoryStore(), shape=(2 * length,), dtype="i4", fill_value=0, **arguments)
+        made[...] = 1
+    with doors.DIRECT.through():
+        assert within(60, lambda: made[...]).min() >= 0
+
+
+@doors.needs_cyzarr
+def test_nothing_is_written_into_out_after_an_error():
+    """A decoding that is under way when another chunk fails has ended when the error is raised."""
+    length = 1 << 20
+
+    class Slow(Flip):
+        def _decode_sync(self, chunk_data, chunk_spec):
+            time.sleep(0.2)
+            return chunk_data
+
+    class Failing(zarr.storage.WrapperStore):
+        async def get(self, key, *args, **kwargs):
+            if key.endswith("c/3"):
+                await asyncio.sleep(0.1)
+                raise ConnectionError("gone")
+            return await super().get(key, *args, **kwargs)
+
+    with doors.plain_zarr():
+        arguments = {**plain(before=[Slow()]), "chunks": (length,)}
+        made = zarr.create_array(MemoryStore(), shape=(4 * length,), dtype="i4", fill_value=0, **arguments)
+        made[...] = 1
+    out = np.zeros(4 * length, "i4")
+    with doors.DIRECT.through():
+        array = zarr.open_array(Failing(made.store), mode="r")
+        with pytest.raises(ConnectionError):
+            array.get_basic_selection(..., out=zarr.core.buffer.cpu.NDBuffer.from_numpy_array(out))
+        out[...] = 7
+        time.sleep(0.5)
+    assert (out == 7).all()
+
+
+@doors.needs_cyzarr
+def test_python_codecs_never_hold_up_zarrs_loop():
+    class Slow(Flip):
+        def _decode_sync(self, chunk_data, chunk_spec):
+            assert not cyzarr_zarr.on_zarr_loop()
+            return chunk_data
+
+    from cyzarr import _zarr as cyzarr_zarr
+
+    with doors.plain_zarr():
+        made = zarr.create_array(MemoryStore(), shape=SHAPE, dtype="i4", fill_value=0, **plain(before=[Slow()]))
+        made[...] = INTEGERS
+    with doors.PIPELINE.through():
+        for store in (made.store, Wrapped(made.store)):
+            zarr.open_array(store, mode="r")[...]
+
+
+@doors.needs_cyzarr
+def test_an_error_comes_with_its_own_chunk_in_the_note():
+    """Many chunks fail at once, in several threads."""
+
+    class Telling(Refusing):
+        async def _decode_single(self, chunk_data, chunk_spec):
+            raise RefusedError(int(np.frombuffer(chunk_data.to_bytes(), "i4")[0]))
+
+    with doors.plain_zarr():
+        arguments = {**plain(Telling()), "chunks": (1 << 12,)}
+        made = zarr.create_array(MemoryStore(), shape=(1 << 16,), dtype="i4", fill_value=-1, **arguments)
+        made[...] = np.arange(1 << 16) >> 12
+    with doors.DIRECT.through(), zarr.config.set({"cyzarr.threads": 4}):
+        for _ in range(100):
+            with pytest.raises(RefusedError) as raised:
+                made[...]
+            assert f"'c/{raised.value.args[0]}'" in raised.value.__notes__[0]

@@ -1,9 +1,11 @@
 """ChunkRead and run_reads: the same read from memory, from a file, and from fetched parts."""
 
 import contextlib
+import signal
 import subprocess
 import sys
 
+import numcodecs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,8 @@ import reference
 from cyzarr import kernels
 from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels import decompress
+from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.kernels.program import Program
 from support.kernel_strategies import placed, plain, points, same_items, selections, shard, stored_chunks
 
 ALL = slice(None)
@@ -262,6 +266,7 @@ def run_child(code, *arguments):
 
 REPEATED = """
 import sys, threading
+import numcodecs
 import numpy as np
 from cyzarr import kernels
 
@@ -334,3 +339,61 @@ for cls in (kernels.ChunkRead, kernels.Program):
 def test_objects_that_were_not_made_do_not_crash():
     """``__new__`` without ``__init__``: pickling and subclasses get there."""
     run_child(UNMADE)
+
+
+class StoppingError(Exception):
+    """What a signal's handler raises."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_a_read_that_a_handlers_exception_left_is_still_running():
+    """Helpers are at work on it: it takes no other bytes, nor lets go of those that it has."""
+    length = 1 << 28
+    data = numcodecs.GZip(1).encode(np.zeros(length, "u1"))
+    chain = {"shape": (length,), "bytes": {"dtype": "u1"}, "filters": [{"name": "gzip", "codec": numcodecs.GZip()}]}
+    read = ChunkRead(Program(chain, "u1", b"\0"), (slice(None),), np.ones(length, "u1"))
+    read.set_object(data)
+
+    def stop(*_):
+        raise StoppingError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        with pytest.raises(StoppingError):
+            run_reads([read], 2)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(RuntimeError, match="running"):
+        read.set_missing()
+
+
+def test_an_interrupt_out_of_a_codec_leaves_nothing_running():
+    class Interrupting:
+        def decode(self, _):
+            raise KeyboardInterrupt
+
+    chain = {"shape": (4,), "bytes": {"dtype": "u1"}, "filters": [{"name": "python", "codec": Interrupting()}]}
+    read = ChunkRead(Program(chain, "u1", b"\0"), (slice(None),), np.ones(4, "u1"))
+    read.set_object(b"1234")
+    with pytest.raises(KeyboardInterrupt):
+        run_reads([read])
+    read.set_missing()
+    run_reads([read])
+    assert not read.out.any()
+
+
+def test_a_program_doesnt_change_with_its_description():
+    class Same:
+        def decode(self, values):
+            return values
+
+    inner = Program({"shape": (4,), "bytes": {"dtype": "u1"}}, "u1", b"\0")
+    chain = {"shape": (4,), "hull": {"codec": Same(), "program": inner, "elementwise": True}}
+    program = Program(chain, "u1", b"\0")
+    chain["hull"]["program"] = Program({"shape": (), "bytes": {"dtype": "u1"}}, "u1", b"\0")
+    read = ChunkRead(program, (slice(1, 3),), np.zeros(2, "u1"))
+    read.set_object(b"abcd")
+    run_reads([read])
+    assert read.out.tobytes() == b"bc"

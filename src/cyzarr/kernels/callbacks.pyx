@@ -1,7 +1,7 @@
 """What only Python can do for a read: codecs without a kernel, and items that are objects.
 
-Every function here holds the GIL. An exception is kept in the read (`Target.error`), and raised when the read ends,
-with the key and the inner chunk as a note.
+Every function here holds the GIL. An exception is kept in the worker, goes with its failure to the read, and is raised
+when that ends, with the key and the inner chunk as a note.
 """
 
 import numpy as np
@@ -15,20 +15,26 @@ from cyzarr.kernels.blocks cimport place_points, place_spans
 from cyzarr.kernels.program cimport Node
 from cyzarr.kernels.status cimport E_DECODE, E_PYTHON, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Span, Target
-from cyzarr.kernels.workers cimport Buffer, reserve
+from cyzarr.kernels.workers cimport Buffer, Worker, reserve
 
 cnp.import_array()
 
 
-cdef int keep(const Target* target, object error) noexcept:
-    """Keep the first exception of a read."""
-    if target.error != NULL and target.error[0] == NULL:
+cdef int keep(Worker* worker, object error) noexcept:
+    """Keep the exception of a task."""
+    if worker.error == NULL:
         Py_INCREF(error)
-        target.error[0] = <void*> error
+        worker.error = <void*> error
     return E_PYTHON
 
 
-cdef int call_filter(const Target* target, void* codec, bint ours, const char* src, Py_ssize_t nbytes,
+cdef void drop_error(Worker* worker) noexcept with gil:
+    if worker.error != NULL:
+        Py_DECREF(<object> worker.error)
+        worker.error = NULL
+
+
+cdef int call_filter(Worker* worker, void* codec, bint ours, const char* src, Py_ssize_t nbytes,
                      Buffer* buffer, Py_ssize_t* found) noexcept with gil:
     """Decode by a codec's Python function.
 
@@ -45,13 +51,13 @@ cdef int call_filter(const Target* target, void* codec, bint ours, const char* s
             memcpy(buffer.data, &view[0], found[0])
         return OK
     except BaseException as error:
-        keep(target, error)
+        keep(worker, error)
         # A codec that refuses bytes says so by an exception of any kind; the rest is not about the bytes.
         refused = isinstance(error, Exception) and not isinstance(error, MemoryError)
         return E_DECODE if ours and refused else E_PYTHON
 
 
-cdef int call_leaf(const Target* target, const Node* node, const char* src, Py_ssize_t nbytes,
+cdef int call_leaf(Worker* worker, const Target* target, const Node* node, const char* src, Py_ssize_t nbytes,
                    const Span* spans) noexcept with gil:
     cdef Py_ssize_t first[MAX_NDIM]
     cdef int axis
@@ -62,10 +68,10 @@ cdef int call_leaf(const Target* target, const Node* node, const char* src, Py_s
         place_values(target, node, spans, checked(target, node, values, node.shape), first)
         return OK
     except BaseException as error:
-        return keep(target, error)
+        return keep(worker, error)
 
 
-cdef int hull_new(const Target* target, const Node* node, const Py_ssize_t* counts, void** array,
+cdef int hull_new(Worker* worker, const Node* node, const Py_ssize_t* counts, void** array,
                   char** data) noexcept with gil:
     cdef cnp.ndarray made
     cdef int i
@@ -76,10 +82,10 @@ cdef int hull_new(const Target* target, const Node* node, const Py_ssize_t* coun
         data[0] = <char*> cnp.PyArray_DATA(made)
         return OK
     except BaseException as error:
-        return keep(target, error)
+        return keep(worker, error)
 
 
-cdef int call_hull(const Target* target, const Node* node, void* array, const Span* spans,
+cdef int call_hull(Worker* worker, const Target* target, const Node* node, void* array, const Span* spans,
                    const Py_ssize_t* first) noexcept with gil:
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t start[MAX_NDIM]
@@ -94,7 +100,7 @@ cdef int call_hull(const Target* target, const Node* node, void* array, const Sp
         place_values(target, node, spans, checked(target, node, values, shape), start)
         return OK
     except BaseException as error:
-        return keep(target, error)
+        return keep(worker, error)
 
 
 cdef void hull_free(void* array) noexcept with gil:
@@ -183,7 +189,7 @@ cdef int place_objects(const Target* target, const Node* node, const Span* spans
     return 0
 
 
-cdef int fill_objects(const Target* target, const Span* spans) noexcept with gil:
+cdef int fill_objects(Worker* worker, const Target* target, const Span* spans) noexcept with gil:
     cdef Py_ssize_t first[MAX_NDIM]
     cdef int axis
     try:
@@ -197,4 +203,4 @@ cdef int fill_objects(const Target* target, const Span* spans) noexcept with gil
         out[places if places else ...] = <object> target.fill_object
         return OK
     except BaseException as error:
-        return keep(target, error)
+        return keep(worker, error)

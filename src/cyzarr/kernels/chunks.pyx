@@ -15,7 +15,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from cyzarr.kernels.decode cimport hull_spans
-from cyzarr.kernels.execute cimport read_raise, read_reset, reads_run
+from cyzarr.kernels.execute cimport left_running, read_raise, read_reset, reads_run
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_HULL, NODE_SHARD, Node
 from cyzarr.kernels.readplan cimport read_free, read_new, read_split
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
@@ -140,7 +140,7 @@ cdef class ChunkRead:
             for axis in range(self.asked.root.ndim):
                 spans[axis] = self.asks.outer[axis][0]
             hull_spans(self.asked.root, spans, inner)
-            below = self.asked.chain["hull"]["program"]
+            below = self.asked.below
             asks = read_new(below, inner, False, NULL, strides)
             if self.asks != self.read:
                 read_free(self.asks)
@@ -454,9 +454,9 @@ def run_reads(reads, threads=1):
             return dict.fromkeys(("requests", "bytes_read", "bytes_needed", "chunks_decoded", "chunks_missing",
                                   "inner_missing", "index_hits", "index_misses"), 0)
         return group[0].stats
-    except KeyboardInterrupt:
-        # Helpers may still be at work on them.
-        over = False
+    except BaseException:
+        # An exception of a signal's handler leaves helpers at work on them.
+        over = not left_running(reads)
         raise
     finally:
         for i in range(n):

@@ -12,7 +12,7 @@ cdef int decode_inner(Worker* worker, const Target* target, const Node* node, co
                       Py_ssize_t offset, Py_ssize_t nbytes, const char* raw, Py_ssize_t number,
                       const Span* spans, int depth) noexcept nogil
 
-cdef int fill_target(const Target* target, const Span* spans) noexcept nogil
+cdef int fill_target(Worker* worker, const Target* target, const Span* spans) noexcept nogil
 
 # The block, in the axes below, that a hull decodes for what spans pick.
 cdef void hull_spans(const Node* node, const Span* spans, Span* inner) noexcept nogil

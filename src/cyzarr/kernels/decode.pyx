@@ -28,6 +28,7 @@ from cyzarr.kernels.status cimport (
     E_CHECKSUM,
     E_DECODE,
     E_ENTRY,
+    E_NATIVE,
     E_NOMEM,
     E_SIZE,
     E_STORED_SIZE,
@@ -49,16 +50,16 @@ cdef enum:
 
 # --- bytes-to-bytes codecs
 
-cdef int call_twin(const Target* target, const Filter* filter, const char* src, Py_ssize_t nbytes,
+cdef int call_twin(Worker* worker, const Filter* filter, const char* src, Py_ssize_t nbytes,
                    Buffer* buffer, Py_ssize_t* found) noexcept nogil:
     """Decode by the codec's Python function, which for blosc reads on past the end of bytes that lie."""
     cdef int code = check_blosc(src, nbytes) if filter.decoder == DECODE_BLOSC else OK
     if code != OK:
         return E_DECODE
-    return call_filter(target, filter.codec, filter.decoder != DECODE_PYTHON, src, nbytes, buffer, found)
+    return call_filter(worker, filter.codec, filter.decoder != DECODE_PYTHON, src, nbytes, buffer, found)
 
 
-cdef int undo_last(Worker* worker, const Target* target, const Node* node, const Filter* filter,
+cdef int undo_last(Worker* worker, const Node* node, const Filter* filter,
                    const char* src, Py_ssize_t nbytes, char* direct, Buffer* buffer,
                    const char** data) noexcept nogil:
     """Undo the first filter of a leaf: the decoded length is known, and must come out.
@@ -69,40 +70,41 @@ cdef int undo_last(Worker* worker, const Target* target, const Node* node, const
     cdef int code
     cdef char* dst = direct
     worker.failure.decoder = filter.decoder
-    if not decoder_native(filter.decoder):
-        code = call_twin(target, filter, src, nbytes, buffer, &found)
-        data[0] = buffer.data
-        if code == OK and found != node.nbytes:
-            code = E_SIZE
-        worker.failure.expected = node.nbytes
-        worker.failure.found = found
-        return code
-    if dst == NULL:
-        code = reserve(buffer, node.nbytes)
-        if code != OK:
-            return code
-        dst = buffer.data
-    data[0] = dst
-    code = decode_exact(filter.decoder, &worker.context, src, nbytes, dst, node.nbytes, &found)
     worker.failure.expected = node.nbytes
+    if decoder_native(filter.decoder):
+        if dst == NULL:
+            code = reserve(buffer, node.nbytes)
+            if code != OK:
+                return code
+            dst = buffer.data
+        data[0] = dst
+        code = decode_exact(filter.decoder, &worker.context, src, nbytes, dst, node.nbytes, &found)
+        worker.failure.found = found
+        # The table may be switched off meanwhile.
+        if code != E_NATIVE:
+            return code
+    code = call_twin(worker, filter, src, nbytes, buffer, &found)
+    data[0] = buffer.data
     worker.failure.found = found
-    return code
+    return E_SIZE if code == OK and found != node.nbytes else code
 
 
-cdef int undo_between(Worker* worker, const Target* target, const Node* node, const Filter* filter,
+cdef int undo_between(Worker* worker, const Node* node, const Filter* filter,
                       const char* src, Py_ssize_t nbytes, Buffer* buffer, Py_ssize_t* found) noexcept nogil:
     """Undo a filter whose decoded length only the data knows."""
     cdef int code
     worker.failure.decoder = filter.decoder
-    if not decoder_native(filter.decoder):
-        return call_twin(target, filter, src, nbytes, buffer, found)
-    code = decode_grow(filter.decoder, &worker.context, src, nbytes, &buffer.data, &buffer.capacity, found, node.limit)
     worker.failure.expected = node.limit
-    worker.failure.found = found[0]
-    return code
+    if decoder_native(filter.decoder):
+        code = decode_grow(filter.decoder, &worker.context, src, nbytes, &buffer.data, &buffer.capacity, found,
+                           node.limit)
+        worker.failure.found = found[0]
+        if code != E_NATIVE:
+            return code
+    return call_twin(worker, filter, src, nbytes, buffer, found)
 
 
-cdef int undo_filters(Worker* worker, const Target* target, const Node* node, const char* stored,
+cdef int undo_filters(Worker* worker, const Node* node, const char* stored,
                       Py_ssize_t nbytes, char* direct, Buffer* decoded, const char** data,
                       Py_ssize_t* length) noexcept nogil:
     """Undo all of a node's bytes-to-bytes codecs, last first."""
@@ -122,7 +124,7 @@ cdef int undo_filters(Worker* worker, const Target* target, const Node* node, co
                 return E_CHECKSUM
             length[0] -= 4
         elif i == 0 and node.kind == NODE_BYTES:
-            code = undo_last(worker, target, node, &node.filters[i], data[0], length[0], direct, decoded, data)
+            code = undo_last(worker, node, &node.filters[i], data[0], length[0], direct, decoded, data)
             length[0] = node.nbytes
             if code != OK:
                 return code
@@ -130,7 +132,7 @@ cdef int undo_filters(Worker* worker, const Target* target, const Node* node, co
             # What the last decoder gives must outlive the node; the others take turns in scratch.
             buffer = decoded if i == last else &worker.spare[turn]
             turn = 1 - turn
-            code = undo_between(worker, target, node, &node.filters[i], data[0], length[0], buffer, length)
+            code = undo_between(worker, node, &node.filters[i], data[0], length[0], buffer, length)
             if code != OK:
                 return code
             data[0] = buffer.data
@@ -162,9 +164,9 @@ cdef void place(const Target* target, const Node* node, const Span* spans, const
         place_spans(target.items, node.ndim, spans, data, node.strides, target.out, target.strides)
 
 
-cdef int fill_target(const Target* target, const Span* spans) noexcept nogil:
+cdef int fill_target(Worker* worker, const Target* target, const Span* spans) noexcept nogil:
     if target.objects != NULL:
-        return fill_objects(target, spans)
+        return fill_objects(worker, target, spans)
     if target.points:
         fill_points(target.items.itemsize, target.fill, spans, target.out, target.strides[0])
     else:
@@ -333,7 +335,7 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
                 return fail(worker, code, offset, nbytes, worker.failure.expected, worker.failure.found)
             if done:
                 return OK
-    code = undo_filters(worker, target, node, data, nbytes, direct, &buffers[DECODED], &data, &length)
+    code = undo_filters(worker, node, data, nbytes, direct, &buffers[DECODED], &data, &length)
     if code != OK:
         return fail(worker, code, offset, nbytes, worker.failure.expected, worker.failure.found)
     if node.kind == NODE_BYTES:
@@ -343,7 +345,7 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
             place(target, node, spans, data)
         return OK
     if node.kind == NODE_PYTHON:
-        code = call_leaf(target, node, data, length, spans)
+        code = call_leaf(worker, target, node, data, length, spans)
         return code if code == OK else fail(worker, code, offset, nbytes, 0, 0)
     undone.fd = -1
     undone.size = length
@@ -365,7 +367,7 @@ cdef int decode_hull(Worker* worker, const Target* target, const Node* node, con
     hull_spans(node, spans, inner)
     for i in range(node.below.ndim):
         first[i], counts[i] = inner[i].start, inner[i].count
-    code = hull_new(target, node, counts, &array, &hull.out)
+    code = hull_new(worker, node, counts, &array, &hull.out)
     if code != OK:
         return fail(worker, code, offset, nbytes, 0, 0)
     hull.items, hull.fill, hull.ndim = node.items, node.fill, node.below.ndim
@@ -376,7 +378,7 @@ cdef int decode_hull(Worker* worker, const Target* target, const Node* node, con
     if code != OK:
         hull_free(array)
         return code
-    code = call_hull(target, node, array, spans, first)
+    code = call_hull(worker, target, node, array, spans, first)
     return code if code == OK else fail(worker, code, offset, nbytes, 0, 0)
 
 
@@ -425,7 +427,7 @@ cdef int decode_inner(Worker* worker, const Target* target, const Node* node, co
     code = check_entry(at, length, nbytes, node.child.stored, &absent)
     if absent:
         worker.stats.inner_missing += 1
-        return fill_target(target, spans)
+        return fill_target(worker, target, spans)
     if code != OK:
         code = fail(worker, code, <Py_ssize_t> at, <Py_ssize_t> length,
                     nbytes if code == E_ENTRY else node.child.stored, <Py_ssize_t> length)

@@ -5,6 +5,8 @@ from cyzarr.kernels.types cimport Source
 # Run one read or several. With hold: in this thread and with the GIL, giving it up only where a file's data is
 # not in memory. Returns a status; OK, or the failure is in one of the reads.
 cdef int reads_run(Read** reads, Py_ssize_t n, int threads, object keep) except? -1
+# Whether helpers may still be at work for a reads_run that was given `keep` and has ended with an exception.
+cdef bint left_running(object keep)
 # Forget a run, so that the read can run anew.
 cdef void read_reset(Read* read) noexcept
 cdef int read_run_held(Read* read) noexcept

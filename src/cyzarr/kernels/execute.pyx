@@ -7,9 +7,10 @@ from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from cyzarr.kernels.callbacks cimport drop_error
 from cyzarr.kernels.decode cimport decode_inner, decode_region, fill_target
 from cyzarr.kernels.files cimport object_close, object_open
-from cyzarr.kernels.pool cimport run_inline, run_pooled
+from cyzarr.kernels.pool cimport left_behind, run_inline, run_pooled
 from cyzarr.kernels.program cimport NODE_HULL, NODE_SHARD, Node
 from cyzarr.kernels.readplan cimport (
     HOP_NS,
@@ -183,7 +184,7 @@ cdef int run_inner(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize
     if read.parts > 1:
         take_part(&spans[read.part_axis], part, read.parts)
     if object_.state == MISSING:
-        code = fill_target(&read.target, spans)
+        code = fill_target(worker, &read.target, spans)
     else:
         code = decode_inner(worker, &read.target, root, &object_.source, 0, object_.source.size,
                             object_.raw, entry, spans, 0)
@@ -218,7 +219,7 @@ cdef int run_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssiz
         worker.stats.chunks_missing += (
             spans[0].index == read.outer[0][at[0]].index if read.target.points else part == 0)
         read.missing = True
-        return fill_target(&read.target, spans)
+        return fill_target(worker, &read.target, spans)
     code = decode_region(worker, &read.target, read.root, &source, 0, source.size, spans, 0)
     if read.memory == NULL:
         object_close(source.fd)
@@ -249,7 +250,12 @@ cdef int run_task(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
             read.failure = worker.failure
             read.failure.code = code
             read.failure.object = number
+            # What Python raised goes with the failure that it belongs to.
+            read.error = worker.error
+            worker.error = NULL
         pthread_mutex_unlock(&read.lock)
+    if worker.error != NULL:
+        drop_error(worker)
     return code
 
 
@@ -369,6 +375,11 @@ cdef int reads_run(Read** reads, Py_ssize_t n, int threads, object keep) except?
         return status
     threads = <int> min(<Py_ssize_t> max(threads, 1), n_tasks)
     return run_pooled(run_group_task, leave_group, &holder.group, n_tasks, threads, cost_ns / n_tasks, holder)
+
+
+cdef bint left_running(object keep):
+    """Whether an exception left helpers at work on a run that was given `keep`."""
+    return any([type(one) is GroupHolder and (<GroupHolder> one).keep is keep for one in left_behind()])
 
 
 # --- failures

@@ -5,6 +5,9 @@ ctypedef int (*TaskFunction)(void* context, void* worker, Py_ssize_t task) noexc
 # Called once per participant when it leaves the job.
 ctypedef void (*LeaveFunction)(void* context, void* worker) noexcept nogil
 
+# The `keep` of each job that an exception left while helpers were at work on it, and that may be so still.
+cdef list left_behind()
+
 # Run tasks 0 .. n_tasks - 1 in this thread alone. Returns the first status that is not OK.
 cdef int run_inline(TaskFunction run, LeaveFunction leave, void* context, Py_ssize_t n_tasks) noexcept nogil
 

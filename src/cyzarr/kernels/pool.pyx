@@ -301,7 +301,7 @@ cdef int run_pooled(TaskFunction run, LeaveFunction leave, void* context, Py_ssi
         if not watch:
             work_along(job)
         if watch:
-            wait_for_helpers(job, False)
+            watch_helpers(job)
         # Delisted, so that no helper starts on it any more, and those that have are waited for: only then is it freed.
         wait_for_helpers(job, True)
     except BaseException:
@@ -327,6 +327,29 @@ cdef int work_along(Job* job) except -1:
             worker_release(worker)
     if worker == NULL:
         give_up(job, E_NOMEM)
+    return 0
+
+
+cdef int watch_helpers(Job* job) except -1:
+    """Leave the tasks to helpers, looking at signals meanwhile.
+
+    Helpers may be at a task that waits for this very job: a Python codec may read another array. So a job that none
+    of them is at is worked on here after all, a task at a time.
+    """
+    cdef Worker* worker
+    cdef bint done = False, alone
+    while not done:
+        with nogil:
+            done = wait_left(job, False)
+            pthread_mutex_lock(&job.lock)
+            alone = job.active == 0 and not all_claimed(job)
+            pthread_mutex_unlock(&job.lock)
+            worker = worker_acquire() if alone else NULL
+            if worker != NULL:
+                run_slice(job, 0, worker, 1)
+                job.leave(job.context, worker)
+                worker_release(worker)
+        PyErr_CheckSignals()
     return 0
 
 
@@ -356,6 +379,11 @@ cdef int abandon(Job* job, object keep) except -1:
         Py_INCREF(keep)
         abandoned.append((<size_t> job, keep))
     return 0
+
+
+cdef list left_behind():
+    """What abandoned jobs use whose helpers are not known to be done."""
+    return [entry[1] for entry in abandoned]
 
 
 cdef int sweep_abandoned() except -1:

@@ -53,6 +53,7 @@ cdef class Program:
     cdef readonly object fill_object  # what absent chunks hold, where items are objects; else None
     cdef readonly bint objects       # items are Python objects or NumPy's strings, placed by NumPy
     cdef object _keep                # the Python objects that nodes point to
+    cdef Program below               # where the outermost node is a hull: what it is decoded by
     cdef object _plan
     cdef int depth                   # of the innermost shard's chunks
     cdef bint compressed             # a decoder has to run for the innermost chunks

@@ -142,6 +142,7 @@ cdef class Program:
                 node.nbytes = checked_nbytes(encoded, self.dtype)
                 set_python(node, chain.get("python") or chain["hull"], encoded, self._keep)
                 if node.kind == NODE_HULL:
+                    self.below = chain["hull"]["program"] if depth == 0 else None
                     self.depth = max(self.depth, depth + (<Program> chain["hull"]["program"]).depth)
                     check_depth(self.depth)
             else:

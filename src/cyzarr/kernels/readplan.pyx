@@ -48,7 +48,6 @@ cdef Read* read_new(Program program, const Span* selection, bint points, char* o
     read.target.out = out
     read.target.dtype = <void*> program.dtype
     read.target.fill_object = <void*> program.fill_object
-    read.target.error = &read.error
     for axis in range(1 if points else root.ndim):
         read.target.strides[axis] = out_strides[axis]
     pthread_mutex_init(&read.lock, NULL)

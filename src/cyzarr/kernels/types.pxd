@@ -62,7 +62,6 @@ cdef struct Target:
     bint nowait                  # say E_AGAIN instead of waiting for a file
     char* out
     Py_ssize_t strides[MAX_NDIM]
-    void** error                 # PyObject**: what a Python codec raised
     void* dtype                  # PyObject*: of the output
     void* objects                # PyObject*: items are objects; the output with all of the array's axes. Else NULL
     void* fill_object            # PyObject*: then, what absent chunks hold

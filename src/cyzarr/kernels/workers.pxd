@@ -25,6 +25,7 @@ cdef struct Worker:
     Buffer path
     Stats stats
     Failure failure
+    void* error                            # PyObject*: what Python raised in the task at hand
     Worker* next
 
 # An idle worker, or a new one; NULL where memory ran out. Neither of the two ever waits.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
+import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -17,7 +20,7 @@ from cyzarr.plan.program import NotNativeError, compile_chain
 from cyzarr.stores import fetch, gate, indexcache, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from cyzarr.kernels.program import Program
 
@@ -181,25 +184,48 @@ class BatchPlan:
         return totals
 
     async def _stream(self, remote: list[tuple[ChunkRead, Any, Any]], totals: dict[str, int]) -> None:
-        """Fetch all chunks, within zarr's concurrency limit, and decode those that have arrived meanwhile."""
+        """Fetch all chunks, within zarr's concurrency limit, and decode those that have arrived meanwhile.
+
+        What was fetched and is not yet decoded is bounded, too.
+        """
         asker = fetch.Asker(totals)
-        fetching = {asyncio.ensure_future(asker.fetch(*one)) for one in remote}
-        decoding: set[asyncio.Future[Any]] = set()
-        ready: list[ChunkRead] = []
+        # Twice the limit, so that there is always somebody who waits for a place.
+        fetchers = min(len(remote), 2 * asker.gate.allowed if asker.gate.allowed else len(remote))
+        arrived: asyncio.Queue[ChunkRead | BaseException] = asyncio.Queue(fetchers)
+        left = iter(remote)
+        fetching = [asyncio.ensure_future(_fetch_each(left, asker, arrived)) for _ in range(fetchers)]
         try:
-            while fetching or decoding or ready:
-                if ready and not decoding:
-                    decoding = {asyncio.ensure_future(decode(ready, totals, fetched=True))}
-                    ready = []
-                done, _ = await asyncio.wait(fetching | decoding, return_when=asyncio.FIRST_COMPLETED)
-                for one in done:
-                    arrived = one.result()
-                    if arrived is not None:
-                        ready.append(arrived)
-                fetching -= done
-                decoding -= done
+            done = 0
+            while done < len(remote):
+                ready = await _all_of(arrived)
+                await decode(ready, totals, fetched=True)
+                done += len(ready)
         finally:
-            await gate.give_up(fetching | decoding)
+            await gate.give_up(fetching)
+
+
+async def _fetch_each(left: Iterator[Any], asker: fetch.Asker, arrived: asyncio.Queue[Any]) -> None:
+    """Fetch one after another of what is left; an error arrives like a read, and ends it."""
+    for one in left:
+        try:
+            found: Any = await asker.fetch(*one)
+        except BaseException as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            found = error
+        await arrived.put(found)
+
+
+async def _all_of(arrived: asyncio.Queue[Any]) -> list[ChunkRead]:
+    """Wait for a read, and take all that are there; an error among them is raised."""
+    found = [await arrived.get()]
+    while not arrived.empty():
+        found.append(arrived.get_nowait())
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+    return found
 
 
 async def decode(reads: list[ChunkRead], totals: dict[str, int], fetched: bool = False) -> None:
@@ -210,17 +236,36 @@ async def decode(reads: list[ChunkRead], totals: dict[str, int], fetched: bool =
     threads = config.threads()
     try:
         if any(read.program.chain["needs_loop"] for read in reads):
-            stats = await asyncio.wrap_future(waiting_threads().submit(run_reads, reads, threads))
-        elif sum(read.cost_ns for read in reads) < INLINE_NS and all(not read.on_disk for read in reads):
+            stats = await to_its_end(waiting_threads(), reads, threads)
+        elif sum(read.cost_ns for read in reads) < INLINE_NS and all(is_brief(read) for read in reads):
             stats = run_reads(reads, 1)
         else:
-            stats = await asyncio.to_thread(run_reads, reads, threads)
+            stats = await to_its_end(None, reads, threads)
     except CorruptChunkError:
         doubt(reads)
         raise
     if fetched:
         release(reads)
     add_counts(totals, without_fetches(stats) if fetched else stats)
+
+
+def is_brief(read: ChunkRead) -> bool:
+    """Whether a read that is estimated to be short is so: nobody knows what a disk takes, or a Python codec."""
+    return not read.on_disk and not read.program.chain["runs_python"]
+
+
+async def to_its_end(executor: Any, reads: list[ChunkRead], threads: int) -> dict[str, int]:
+    """Decode in another thread. Who is cancelled meanwhile waits for it all the same: it writes into the output."""
+    work = functools.partial(contextvars.copy_context().run, run_reads, reads, threads)
+    running = asyncio.get_running_loop().run_in_executor(executor, work)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        while not running.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([running])
+        running.exception()
+        raise
 
 
 _waiting: list[ThreadPoolExecutor] = []

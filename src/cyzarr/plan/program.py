@@ -74,7 +74,7 @@ def compile_spec(codecs: tuple[Any, ...], spec: Any) -> Program:
     if dtype.itemsize == 0:
         raise NotNativeError(f"data type {dtype}")
     chain = describe_v2(codecs[0], spec) if type(codecs[0]) is V2Codec else describe(codecs, spec)
-    chain["needs_loop"] = needs_loop(codecs)
+    chain["needs_loop"], chain["runs_python"] = needs_loop(codecs), runs_python(chain)
     try:
         fill = fill_object(spec) if holds_objects(dtype) else _zarr.fill_bytes(spec.fill_value, spec.dtype, dtype)
         return Program(chain, dtype, fill)
