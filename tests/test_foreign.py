@@ -13,12 +13,14 @@ import zarr
 import zarr.codecs
 from hypothesis import given
 from hypothesis import strategies as st
+from zarr.abc.codec import BytesBytesCodec
 from zarr.codecs import BytesCodec, ShardingCodec, TransposeCodec, ZstdCodec
 from zarr.codecs import numcodecs as zarr_numcodecs
 from zarr.storage import LocalStore, MemoryStore
 
 from support import doors
 from support.codecs import Backwards, Counted, Flip, Inverted, RefusedError, Refusing
+from support.codecs import Plain as PlainCodec
 from support.compare import Outcome, assert_same_outcome
 from support.handmade import Stored
 from support.strategies import basic_keys, orthogonal_keys, points
@@ -377,3 +379,56 @@ def test_an_error_comes_with_its_own_chunk_in_the_note():
             with pytest.raises(RefusedError) as raised:
                 made[...]
             assert f"'c/{raised.value.args[0]}'" in raised.value.__notes__[0]
+
+
+@doors.needs_cyzarr
+def test_codecs_that_compare_as_equal_are_not_taken_for_each_other():
+    """A codec that is no dataclass is equal to all of its class."""
+
+    class Xor(PlainCodec, BytesBytesCodec):
+        def __init__(self, key):
+            self.key = key
+
+        async def _decode_single(self, chunk_data, chunk_spec):
+            return chunk_spec.prototype.buffer.from_array_like(chunk_data.as_numpy_array() ^ np.uint8(self.key))
+
+        _encode_single = _decode_single
+
+    assert Xor(1) == Xor(2)
+    for arguments in (plain, sharded):
+        arrays = []
+        for key in (1, 2):
+            given = plain(Xor(key)) if arguments is plain else sharded(BytesCodec(), Xor(key))
+            with doors.plain_zarr():
+                made = zarr.create_array(MemoryStore(), shape=SHAPE, dtype="i4", fill_value=0, **given)
+                made[...] = INTEGERS
+            arrays.append(made)
+        with doors.DIRECT.through():
+            for made in arrays:
+                np.testing.assert_array_equal(made[...], INTEGERS)
+
+
+@doors.needs_cyzarr
+def test_coroutines_that_await_other_reads():
+    """Each of many reads waits for a codec that awaits a read that waits for a codec."""
+    with doors.plain_zarr():
+        other = zarr.create_array(
+            MemoryStore(), shape=(4,), dtype="i4", fill_value=0, **{**plain(Backwards()), "chunks": (4,)}
+        )
+        other[...] = 1
+
+    class Reading(Backwards):
+        async def _decode_single(self, chunk_data, chunk_spec):
+            await other.async_array.getitem(0)
+            return await super()._decode_single(chunk_data, chunk_spec)
+
+    with doors.plain_zarr():
+        given = {**plain(Reading()), "chunks": (4,)}
+        made = zarr.create_array(MemoryStore(), shape=(4,), dtype="i4", fill_value=0, **given)
+        made[...] = 2
+
+    async def read_all():
+        return await asyncio.gather(*[made.async_array.getitem(...) for _ in range(30)])
+
+    with doors.DIRECT.through():
+        assert len(within(60, lambda: zarr.core.sync.sync(read_all()))) == 30

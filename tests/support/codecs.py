@@ -25,7 +25,7 @@ class Counted:
         Counted.calls.append((type(self).__name__, threading.get_ident()))
 
 
-class _Plain(Counted):
+class Plain(Counted):
     is_fixed_size = True
     codec_name = ""
 
@@ -41,7 +41,7 @@ class _Plain(Counted):
 
 
 @dataclass(frozen=True)
-class Flip(_Plain, ArrayArrayCodec):
+class Flip(Plain, ArrayArrayCodec):
     """Array to array, by function and coroutine: the items in reverse along the first axis."""
 
     codec_name = "cyzarr_test.flip"
@@ -59,7 +59,7 @@ class Flip(_Plain, ArrayArrayCodec):
 
 
 @dataclass(frozen=True)
-class Backwards(_Plain, BytesBytesCodec):
+class Backwards(Plain, BytesBytesCodec):
     """Bytes to bytes, by coroutine alone, which needs a loop and another of its threads: the bytes in reverse."""
 
     codec_name = "cyzarr_test.backwards"
@@ -75,7 +75,7 @@ class Backwards(_Plain, BytesBytesCodec):
 
 
 @dataclass(frozen=True)
-class Inverted(_Plain, ArrayBytesCodec):
+class Inverted(Plain, ArrayBytesCodec):
     """Array to bytes, by coroutine alone: the items' bytes, inverted."""
 
     codec_name = "cyzarr_test.inverted"
@@ -97,7 +97,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Refusing(_Plain, BytesBytesCodec):
+class Refusing(Plain, BytesBytesCodec):
     """Bytes to bytes: refuses to decode."""
 
     codec_name = "cyzarr_test.refusing"

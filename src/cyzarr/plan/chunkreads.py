@@ -275,10 +275,11 @@ os.register_at_fork(after_in_child=_waiting.clear)
 def waiting_threads() -> ThreadPoolExecutor:
     """Threads for reads that wait for coroutines on zarr's loop.
 
-    Apart from the loop's own, which those coroutines may need.
+    Apart from the loop's own, which those coroutines may need; and as many as there are reads, since a coroutine may
+    await another read.
     """
     if not _waiting:
-        _waiting.append(ThreadPoolExecutor(8, "cyzarr-wait"))
+        _waiting.append(ThreadPoolExecutor(1 << 20, "cyzarr-wait"))
     return _waiting[0]
 
 

@@ -249,6 +249,8 @@ def compile_cached(
     codecs: tuple[Any, ...], shape: tuple[int, ...], data_type: Any, fill_value: Any, order: str
 ) -> Program:
     """compile_chain, remembering what it gave."""
+    if not all(compares(codec) for codec in codecs):
+        return compile_chain(codecs, shape, data_type, fill_value, order)
     key = (codecs, shape, data_type, _zarr.fill_key(fill_value), order)
     try:
         found = _programs.get(key)
@@ -261,6 +263,18 @@ def compile_cached(
             _programs.clear()
         _programs[key] = found
     return found
+
+
+def compares(codec: Any) -> bool:
+    """Whether two codecs of this class are equal only if they do the same.
+
+    zarr's own are. A third party's may be a plain class, all of whose instances zarr's base class makes equal.
+    """
+    inside = tuple(codec.codecs) if kind_of(codec) == "shard" else ()
+    if type(codec) is V2Codec:
+        inside = (*(codec.filters or ()), *(() if codec.compressor is None else (codec.compressor,)))
+    known = kind_of(codec) is not None or type(codec).__module__.startswith(("zarr.", "numcodecs."))
+    return known and all(compares(one) for one in inside)
 
 
 def compile_array(async_array: Any) -> Program:
