@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 import time
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from zarr.abc.codec import BytesBytesCodec
 from zarr.codecs import BytesCodec, ShardingCodec, TransposeCodec, ZstdCodec
 from zarr.codecs import numcodecs as zarr_numcodecs
+from zarr.registry import register_codec
 from zarr.storage import LocalStore, MemoryStore
 
 from support import doors
@@ -280,6 +282,13 @@ def test_a_subclass_reads_by_its_own_coroutine(stored):
         np.testing.assert_array_equal(made[...], want)
 
 
+def registered(cls):
+    """A codec class under a name of its own, so that an array that is opened anew has it, too."""
+    cls.codec_name = f"cyzarr_test.{cls.__name__.lower()}"
+    register_codec(cls.codec_name, cls)
+    return cls
+
+
 def within(seconds, call):
     """What a call gives; a failure where it hangs."""
     found = []
@@ -300,6 +309,7 @@ def test_a_codec_that_reads_another_array():
         other = zarr.create_array(MemoryStore(), shape=(length,), chunks=(length,), dtype="i4")
         other[...] = np.arange(length)
 
+    @registered
     class Looking(Flip):
         def _decode_sync(self, chunk_data, chunk_spec):
             assert other[length - 1] == length - 1
@@ -319,6 +329,7 @@ def test_nothing_is_written_into_out_after_an_error():
     """A decoding that is under way when another chunk fails has ended when the error is raised."""
     length = 1 << 20
 
+    @registered
     class Slow(Flip):
         def _decode_sync(self, chunk_data, chunk_spec):
             time.sleep(0.2)
@@ -347,6 +358,7 @@ def test_nothing_is_written_into_out_after_an_error():
 
 @doors.needs_cyzarr
 def test_python_codecs_never_hold_up_zarrs_loop():
+    @registered
     class Slow(Flip):
         def _decode_sync(self, chunk_data, chunk_spec):
             assert not cyzarr_zarr.on_zarr_loop()
@@ -366,6 +378,7 @@ def test_python_codecs_never_hold_up_zarrs_loop():
 def test_an_error_comes_with_its_own_chunk_in_the_note():
     """Many chunks fail at once, in several threads."""
 
+    @registered
     class Telling(Refusing):
         async def _decode_single(self, chunk_data, chunk_spec):
             raise RefusedError(int(np.frombuffer(chunk_data.to_bytes(), "i4")[0]))
@@ -417,6 +430,7 @@ def test_coroutines_that_await_other_reads():
         )
         other[...] = 1
 
+    @registered
     class Reading(Backwards):
         async def _decode_single(self, chunk_data, chunk_spec):
             await other.async_array.getitem(0)
@@ -432,3 +446,63 @@ def test_coroutines_that_await_other_reads():
 
     with doors.DIRECT.through():
         assert len(within(60, lambda: zarr.core.sync.sync(read_all()))) == 30
+
+
+KEY = contextvars.ContextVar("KEY", default=0)
+
+
+@doors.needs_cyzarr
+@pytest.mark.parametrize("door", [doors.DIRECT, doors.PIPELINE], ids=repr)
+def test_codecs_run_in_the_callers_context(door):
+    """Also those that run in other threads: the read is long enough for several."""
+
+    @registered
+    class Keyed(Flip):
+        def _decode_sync(self, chunk_data, chunk_spec):
+            time.sleep(0.01)
+            return type(chunk_data)(chunk_data.as_numpy_array() + np.int32(KEY.get()))
+
+    length = 1 << 16
+    with doors.plain_zarr():
+        given = {**plain(before=[Keyed()]), "chunks": (length,)}
+        made = zarr.create_array(MemoryStore(), shape=(16 * length,), dtype="i4", fill_value=0, **given)
+        made[...] = 1
+    with door.through(), zarr.config.set({"cyzarr.threads": 4}):
+        for store in (made.store, Wrapped(made.store)):
+            array = zarr.open_array(store, mode="r")
+            token = KEY.set(41)
+            try:
+                assert (array[...] == 42).all()
+            finally:
+                KEY.reset(token)
+
+
+@doors.needs_cyzarr
+@pytest.mark.parametrize("fill", [np.inf, 1e300, np.nan])
+def test_a_fill_value_that_a_filter_can_not_encode(fill):
+    """It is never needed: a missing chunk is filled after all codecs."""
+    filters = [zarr_numcodecs.FixedScaleOffset(offset=1, scale=10, dtype="f8", astype="i4")]
+    with doors.plain_zarr():
+        given = {**plain(before=filters), "chunks": (4,)}
+        made = zarr.create_array(MemoryStore(), shape=(8,), dtype="f8", fill_value=fill, **given)
+        made[:4] = [1, 2, 3, 4]
+    with doors.DIRECT.through(), doors.trace() as counts:
+        np.testing.assert_array_equal(made[2:6], [3, 4, fill, fill])
+    doors.assert_native(counts, doors.DIRECT)
+
+
+@doors.needs_cyzarr
+def test_stop_iteration_out_of_a_codec():
+    @registered
+    class Stopping(Flip):
+        def _decode_sync(self, chunk_data, chunk_spec):
+            raise StopIteration
+
+    with doors.plain_zarr():
+        made = zarr.create_array(MemoryStore(), shape=SHAPE, dtype="i4", fill_value=0, **plain(before=[Stopping()]))
+        made[...] = INTEGERS
+    for door in (doors.DIRECT, doors.PIPELINE):
+        with door.through():
+            array = zarr.open_array(made.store, mode="r")
+            with pytest.raises(RuntimeError, match="StopIteration"):
+                within(30, lambda array=array: array[...])

@@ -31,6 +31,8 @@ from cyzarr.stores import indexcache
 VALUES = np.arange(1, 1201, dtype="<i4").reshape(24, 50)
 CODECS = [shard((2, 5), [le()])]
 PROMISE = {"cyzarr.remote_index_cache": True}
+# Of each index that is kept, besides its bytes.
+ENTRY = indexcache.ENTRY_NBYTES
 INDEX_NBYTES = 3 * 10 * 16 + 4
 
 
@@ -80,15 +82,15 @@ def test_all_shards_each_once():
         for _ in range(3):
             assert_same_values(array[:, 3:20:5], VALUES[:, 3:20:5])
     assert sorted(indexes(held)) == [f"c/{i}/0" for i in range(4)]
-    assert indexcache.cache.nbytes == 4 * INDEX_NBYTES
+    assert indexcache.cache.nbytes == 4 * (INDEX_NBYTES + ENTRY)
 
 
 def test_least_recently_used_go_first():
     held, array = example()
-    with cyzarr.enabled(), zarr.config.set({**PROMISE, "cyzarr.index_cache_nbytes": 2 * INDEX_NBYTES + 5}):
+    with cyzarr.enabled(), zarr.config.set({**PROMISE, "cyzarr.index_cache_nbytes": 2 * (INDEX_NBYTES + ENTRY) + 5}):
         for row in (0, 6, 0, 12, 0, 6):
             array[row, 0]
-            assert indexcache.cache.nbytes <= 2 * INDEX_NBYTES
+            assert indexcache.cache.nbytes <= 2 * (INDEX_NBYTES + ENTRY)
     assert indexes(held) == ["c/0/0", "c/1/0", "c/2/0", "c/1/0"]
 
 
@@ -226,9 +228,9 @@ def test_a_writer_while_an_index_is_under_way():
     cache.invalidate("c/0")
     _, second, leads = cache.claim(held, "a/c/0", "end")
     assert leads
-    cache.land(flight, b"old", 100)
+    cache.land(flight, b"old", 1000)
     assert len(cache) == 0
-    cache.land(second, b"new", 100)
+    cache.land(second, b"new", 1000)
     assert cache.claim(held, "a/c/0", "end")[0] == b"new"
     cache.invalidate("b/c/0")
     assert len(cache) == 1
@@ -402,7 +404,7 @@ def test_after_a_fork():
 def test_the_cache_against_a_model(steps):
     """Bounded, least recently used first, and never what was written since."""
     cache = indexcache.IndexCache()
-    limit = 60
+    limit = 2 * ENTRY + 30
     model = {}
 
     class Store:
@@ -424,7 +426,21 @@ def test_the_cache_against_a_model(steps):
         cache.land(flight, made, limit)
         assert flight.landed.result() == made
         model[key] = made
-        while sum(map(len, model.values())) > limit:
+        while sum(ENTRY + len(one) for one in model.values()) > limit:
             del model[next(iter(model))]
-        assert cache.nbytes == sum(map(len, model.values())) <= limit
+        assert cache.nbytes == sum(ENTRY + len(one) for one in model.values()) <= limit
         assert len(cache) == len(model)
+
+
+def test_what_the_settings_forbid_is_forgotten():
+    """Without the promise, or without room, nothing is kept for later."""
+    _held, array = example()
+    forbidding = [{"cyzarr.remote_index_cache": False}, {**PROMISE, "cyzarr.index_cache_nbytes": 0}]
+    for change in forbidding:
+        with cyzarr.enabled():
+            with zarr.config.set(PROMISE):
+                array[0, 0]
+                assert len(indexcache.cache) == 1
+            with zarr.config.set(change):
+                array[0, 0]
+                assert len(indexcache.cache) == 0

@@ -28,6 +28,7 @@ of once, and the default is used.
 from __future__ import annotations
 
 import difflib
+import sys
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -62,7 +63,7 @@ LEAST = {"threads": 1, "index_cache_nbytes": 0}
 TOO_MUCH = 1 << 63
 
 # The section as it was last looked at, and what it says.
-_seen: Any = None
+_seen: Any = object()
 _settings = DEFAULTS
 
 
@@ -88,8 +89,16 @@ def current() -> Settings:
         decompress.set_native(_settings.native)
     if _settings.index_cache_nbytes != index_cache_nbytes():
         set_index_cache(_settings.index_cache_nbytes)
+    bound_remote_indexes(_settings)
     checked(section, report=True)
     return _settings
+
+
+def bound_remote_indexes(settings: Settings) -> None:
+    """Forget kept indexes of stores that the settings don't allow any more."""
+    module = sys.modules.get("cyzarr.stores.indexcache")
+    if module is not None:
+        module.cache.trim(settings.index_cache_nbytes if settings.remote_index_cache else 0)
 
 
 def checked(section: Any, report: bool) -> Settings:
@@ -131,7 +140,9 @@ def _take(name: str, value: Any) -> tuple[Any, str | None]:
         # An environment variable says 0, false or False.
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true", None
-        return bool(value), None if type(value) is bool or (type(value) is int and value in (0, 1)) else "True or False"
+        if type(value) is bool or (type(value) is int and value in (0, 1)):
+            return bool(value), None
+        return value, "True or False"
     least, none = LEAST[name], getattr(DEFAULTS, name) is None
     if (none and value is None) or (type(value) is int and least <= value < TOO_MUCH):
         return value, None

@@ -4,7 +4,7 @@ from cyzarr.kernels.types cimport Span, Target
 from cyzarr.kernels.workers cimport Buffer, Worker
 
 # Decode bytes by a Python codec's decode(); the result is copied to buffer.
-cdef int call_filter(Worker* worker, void* codec, bint ours, const char* src, Py_ssize_t nbytes,
+cdef int call_filter(Worker* worker, const Target* target, void* codec, bint ours, const char* src, Py_ssize_t nbytes,
                      Buffer* buffer, Py_ssize_t* found) noexcept with gil
 
 # Decode a leaf's bytes by its Python codec, and place what spans pick.

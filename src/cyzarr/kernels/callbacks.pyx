@@ -20,8 +20,21 @@ from cyzarr.kernels.workers cimport Buffer, Worker, reserve
 cnp.import_array()
 
 
+cdef object decoded(const Target* target, void* codec, object given):
+    """What a codec's `decode` gives, called in the contextvars of who asked for the read."""
+    decode = (<object> codec).decode
+    if target.context == NULL:
+        return decode(given)
+    # A copy: a context can't be entered by two threads at once.
+    return (<object> target.context).copy().run(decode, given)
+
+
 cdef int keep(Worker* worker, object error) noexcept:
     """Keep the exception of a task."""
+    if isinstance(error, StopIteration):
+        # As a coroutine does with one that comes out of it: no future can hold it.
+        stopped, error = error, RuntimeError("a codec raised StopIteration")
+        error.__cause__ = stopped
     if worker.error == NULL:
         Py_INCREF(error)
         worker.error = <void*> error
@@ -34,7 +47,7 @@ cdef void drop_error(Worker* worker) noexcept with gil:
         worker.error = NULL
 
 
-cdef int call_filter(Worker* worker, void* codec, bint ours, const char* src, Py_ssize_t nbytes,
+cdef int call_filter(Worker* worker, const Target* target, void* codec, bint ours, const char* src, Py_ssize_t nbytes,
                      Buffer* buffer, Py_ssize_t* found) noexcept with gil:
     """Decode by a codec's Python function.
 
@@ -42,7 +55,7 @@ cdef int call_filter(Worker* worker, void* codec, bint ours, const char* src, Py
     """
     cdef const unsigned char[::1] view
     try:
-        result = (<object> codec).decode(PyBytes_FromStringAndSize(src, nbytes))
+        result = decoded(target, codec, PyBytes_FromStringAndSize(src, nbytes))
         view = memoryview(result).cast("B")
         found[0] = view.shape[0]
         if reserve(buffer, found[0]) != OK:
@@ -62,7 +75,7 @@ cdef int call_leaf(Worker* worker, const Target* target, const Node* node, const
     cdef Py_ssize_t first[MAX_NDIM]
     cdef int axis
     try:
-        values = (<object> node.codec).decode(PyBytes_FromStringAndSize(src, nbytes))
+        values = decoded(target, node.codec, PyBytes_FromStringAndSize(src, nbytes))
         for axis in range(node.ndim):
             first[axis] = 0
         place_values(target, node, spans, checked(target, node, values, node.shape), first)
@@ -96,7 +109,7 @@ cdef int call_hull(Worker* worker, const Target* target, const Node* node, void*
         for i in range(node.ndim):
             shape[node.axes[i]] = given.shape[i] if node.elementwise else node.shape[node.axes[i]]
             start[node.axes[i]] = first[i] if node.elementwise else 0
-        values = (<object> node.codec).decode(given)
+        values = decoded(target, node.codec, given)
         place_values(target, node, spans, checked(target, node, values, shape), start)
         return OK
     except BaseException as error:

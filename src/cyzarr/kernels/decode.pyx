@@ -50,16 +50,16 @@ cdef enum:
 
 # --- bytes-to-bytes codecs
 
-cdef int call_twin(Worker* worker, const Filter* filter, const char* src, Py_ssize_t nbytes,
+cdef int call_twin(Worker* worker, const Target* target, const Filter* filter, const char* src, Py_ssize_t nbytes,
                    Buffer* buffer, Py_ssize_t* found) noexcept nogil:
     """Decode by the codec's Python function, which for blosc reads on past the end of bytes that lie."""
     cdef int code = check_blosc(src, nbytes) if filter.decoder == DECODE_BLOSC else OK
     if code != OK:
         return E_DECODE
-    return call_filter(worker, filter.codec, filter.decoder != DECODE_PYTHON, src, nbytes, buffer, found)
+    return call_filter(worker, target, filter.codec, filter.decoder != DECODE_PYTHON, src, nbytes, buffer, found)
 
 
-cdef int undo_last(Worker* worker, const Node* node, const Filter* filter,
+cdef int undo_last(Worker* worker, const Target* target, const Node* node, const Filter* filter,
                    const char* src, Py_ssize_t nbytes, char* direct, Buffer* buffer,
                    const char** data) noexcept nogil:
     """Undo the first filter of a leaf: the decoded length is known, and must come out.
@@ -83,13 +83,13 @@ cdef int undo_last(Worker* worker, const Node* node, const Filter* filter,
         # The table may be switched off meanwhile.
         if code != E_NATIVE:
             return code
-    code = call_twin(worker, filter, src, nbytes, buffer, &found)
+    code = call_twin(worker, target, filter, src, nbytes, buffer, &found)
     data[0] = buffer.data
     worker.failure.found = found
     return E_SIZE if code == OK and found != node.nbytes else code
 
 
-cdef int undo_between(Worker* worker, const Node* node, const Filter* filter,
+cdef int undo_between(Worker* worker, const Target* target, const Node* node, const Filter* filter,
                       const char* src, Py_ssize_t nbytes, Buffer* buffer, Py_ssize_t* found) noexcept nogil:
     """Undo a filter whose decoded length only the data knows."""
     cdef int code
@@ -101,10 +101,10 @@ cdef int undo_between(Worker* worker, const Node* node, const Filter* filter,
         worker.failure.found = found[0]
         if code != E_NATIVE:
             return code
-    return call_twin(worker, filter, src, nbytes, buffer, found)
+    return call_twin(worker, target, filter, src, nbytes, buffer, found)
 
 
-cdef int undo_filters(Worker* worker, const Node* node, const char* stored,
+cdef int undo_filters(Worker* worker, const Target* target, const Node* node, const char* stored,
                       Py_ssize_t nbytes, char* direct, Buffer* decoded, const char** data,
                       Py_ssize_t* length) noexcept nogil:
     """Undo all of a node's bytes-to-bytes codecs, last first."""
@@ -124,7 +124,7 @@ cdef int undo_filters(Worker* worker, const Node* node, const char* stored,
                 return E_CHECKSUM
             length[0] -= 4
         elif i == 0 and node.kind == NODE_BYTES:
-            code = undo_last(worker, node, &node.filters[i], data[0], length[0], direct, decoded, data)
+            code = undo_last(worker, target, node, &node.filters[i], data[0], length[0], direct, decoded, data)
             length[0] = node.nbytes
             if code != OK:
                 return code
@@ -132,7 +132,7 @@ cdef int undo_filters(Worker* worker, const Node* node, const char* stored,
             # What the last decoder gives must outlive the node; the others take turns in scratch.
             buffer = decoded if i == last else &worker.spare[turn]
             turn = 1 - turn
-            code = undo_between(worker, node, &node.filters[i], data[0], length[0], buffer, length)
+            code = undo_between(worker, target, node, &node.filters[i], data[0], length[0], buffer, length)
             if code != OK:
                 return code
             data[0] = buffer.data
@@ -335,7 +335,7 @@ cdef int decode_region(Worker* worker, const Target* target, const Node* node, c
                 return fail(worker, code, offset, nbytes, worker.failure.expected, worker.failure.found)
             if done:
                 return OK
-    code = undo_filters(worker, node, data, nbytes, direct, &buffers[DECODED], &data, &length)
+    code = undo_filters(worker, target, node, data, nbytes, direct, &buffers[DECODED], &data, &length)
     if code != OK:
         return fail(worker, code, offset, nbytes, worker.failure.expected, worker.failure.found)
     if node.kind == NODE_BYTES:

@@ -436,7 +436,10 @@ cdef int read_raise(Read* read, object prefix) except -1:
     Py_DECREF(error)
     read.error = NULL
     if read.failure.code == E_PYTHON:
-        error.add_note(f"while reading chunk {key!r}" + ("" if inner is None else f", inner chunk {inner}"))
+        note = f"while reading chunk {key!r}" + ("" if inner is None else f", inner chunk {inner}")
+        # A codec may raise the same exception over and over.
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
         raise error
     try:
         raise_failure(&read.failure, key, inner)

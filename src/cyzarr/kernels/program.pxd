@@ -55,6 +55,7 @@ cdef class Program:
     cdef object _keep                # the Python objects that nodes point to
     cdef Program below               # where the outermost node is a hull: what it is decoded by
     cdef object _plan
+    cdef bint runs_python            # a codec is called that only Python has
     cdef int depth                   # of the innermost shard's chunks
     cdef bint compressed             # a decoder has to run for the innermost chunks
     cdef Node* _node(self, object chain, list axis_of, object leaf_dtypes, int depth) except NULL

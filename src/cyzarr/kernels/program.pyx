@@ -130,6 +130,8 @@ cdef class Program:
             for i, axis in enumerate(frame):
                 node.axes[i] = axis
             set_filters(node, chain.get("filters", ()), self._keep)
+            for i in range(node.n_filters):
+                self.runs_python |= node.filters[i].decoder == DECODE_PYTHON
             if "bytes" in chain:
                 leaf.append(set_leaf(node, chain["bytes"], encoded, frame))
                 if self.objects:
@@ -138,7 +140,7 @@ cdef class Program:
                     self.compressed |= node.filters[i].decoder != DECODE_CRC32C
             elif "python" in chain or "hull" in chain:
                 leaf.append(self.dtype)
-                self.compressed = True
+                self.compressed = self.runs_python = True
                 node.nbytes = checked_nbytes(encoded, self.dtype)
                 set_python(node, chain.get("python") or chain["hull"], encoded, self._keep)
                 if node.kind == NODE_HULL:

@@ -5,7 +5,9 @@ inner chunks, into one table per axis. A task is one inner chunk (of a shard who
 share), or one whole object, or a part of either where one alone would keep a processor idle.
 """
 
-from cpython.ref cimport Py_DECREF
+import contextvars
+
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free, malloc
 
 from cyzarr.kernels.files cimport object_close
@@ -48,6 +50,10 @@ cdef Read* read_new(Program program, const Span* selection, bint points, char* o
     read.target.out = out
     read.target.dtype = <void*> program.dtype
     read.target.fill_object = <void*> program.fill_object
+    if program.runs_python:
+        context = contextvars.copy_context()
+        Py_INCREF(context)
+        read.target.context = <void*> context
     for axis in range(1 if points else root.ndim):
         read.target.strides[axis] = out_strides[axis]
     pthread_mutex_init(&read.lock, NULL)
@@ -90,6 +96,8 @@ cdef void read_free(Read* read) noexcept:
     free(read.numbers)
     if read.error != NULL:
         Py_DECREF(<object> read.error)
+    if read.target.context != NULL:
+        Py_DECREF(<object> read.target.context)
     pthread_mutex_destroy(&read.lock)
     pthread_cond_destroy(&read.loaded)
     free(read)

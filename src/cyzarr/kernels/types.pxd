@@ -63,6 +63,7 @@ cdef struct Target:
     char* out
     Py_ssize_t strides[MAX_NDIM]
     void* dtype                  # PyObject*: of the output
+    void* context                # PyObject*: the contextvars in which Python codecs are called; NULL without any
     void* objects                # PyObject*: items are objects; the output with all of the array's axes. Else NULL
     void* fill_object            # PyObject*: then, what absent chunks hold
 

@@ -68,18 +68,28 @@ def compile_chain(codecs: Any, shape: tuple[int, ...], data_type: Any, fill_valu
     return compile_spec(codecs, _zarr.array_spec(tuple(shape), data_type, fill_value, order))
 
 
-def compile_spec(codecs: tuple[Any, ...], spec: Any) -> Program:
-    """The program of codecs that zarr hands chunks of a specification."""
+def compile_spec(codecs: tuple[Any, ...], spec: Any, is_below: bool = False) -> Program:
+    """The program of codecs that zarr hands chunks of a specification.
+
+    `is_below`: other codecs stand before them, so that a missing object never becomes its fill value, which need not
+    exist then: what an infinity is encoded to may be no number.
+    """
     dtype = spec.dtype.to_native_dtype()
     if dtype.itemsize == 0:
         raise NotNativeError(f"data type {dtype}")
     chain = describe_v2(codecs[0], spec) if type(codecs[0]) is V2Codec else describe(codecs, spec)
     chain["needs_loop"], chain["runs_python"] = needs_loop(codecs), runs_python(chain)
     try:
-        fill = fill_object(spec) if holds_objects(dtype) else _zarr.fill_bytes(spec.fill_value, spec.dtype, dtype)
-        return Program(chain, dtype, fill)
-    except (ValueError, TypeError) as error:
+        return Program(chain, dtype, fill_of(spec, dtype, is_below and "shard" not in chain))
+    except (ValueError, TypeError, OverflowError) as error:
         raise NotNativeError(str(error)) from error
+
+
+def fill_of(spec: Any, dtype: Any, is_unused: bool) -> Any:
+    """What absent chunks hold: an item's bytes, or an object."""
+    if holds_objects(dtype):
+        return fill_object(spec)
+    return bytes(dtype.itemsize) if is_unused else _zarr.fill_bytes(spec.fill_value, spec.dtype, dtype)
 
 
 def holds_objects(dtype: Any) -> bool:
@@ -139,7 +149,7 @@ def describe_hull(codecs: tuple[Any, ...], spec: Any) -> dict[str, Any]:
         if len(specs) == len(codecs):
             raise NotNativeError("no array-to-bytes codec")
     stage = foreign.ArrayCodecs(codecs[: len(specs)], tuple(specs))
-    below = compile_spec(codecs[len(specs) :], spec)
+    below = compile_spec(codecs[len(specs) :], spec, is_below=True)
     return {"codec": stage, "program": below, "elementwise": stage.elementwise}
 
 
@@ -266,15 +276,16 @@ def compile_cached(
 
 
 def compares(codec: Any) -> bool:
-    """Whether two codecs of this class are equal only if they do the same.
+    """Whether two codecs of this class that are equal are read alike.
 
-    zarr's own are. A third party's may be a plain class, all of whose instances zarr's base class makes equal.
+    All instances of a third party's plain class are equal, by zarr's base class; and of zarr's own, some that differ in
+    the sign of a zero.
     """
-    inside = tuple(codec.codecs) if kind_of(codec) == "shard" else ()
     if type(codec) is V2Codec:
-        inside = (*(codec.filters or ()), *(() if codec.compressor is None else (codec.compressor,)))
-    known = kind_of(codec) is not None or type(codec).__module__.startswith(("zarr.", "numcodecs."))
-    return known and all(compares(one) for one in inside)
+        return not codec.filters and (codec.compressor is None or type(codec.compressor) in DECODERS)
+    if kind_of(codec) == "shard":
+        return all(compares(one) for one in (*codec.codecs, *codec.index_codecs))
+    return kind_of(codec) == "bytes" or type(codec) is TransposeCodec or type(codec) in DECODERS
 
 
 def compile_array(async_array: Any) -> Program:

@@ -84,8 +84,8 @@ async def together(asked: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
 
 async def give_up(tasks: Iterable[asyncio.Future[Any]]) -> None:
     """Cancel what isn't done, and wait until nothing of it runs any more."""
-    left = [one for one in tasks if not one.done()]
-    for one in left:
+    tasks = list(tasks)
+    for one in tasks:
         one.cancel()
-    if left:
-        await asyncio.gather(*left, return_exceptions=True)
+    # Those that are done are asked, too: an exception that nobody looks at is printed.
+    await asyncio.gather(*tasks, return_exceptions=True)

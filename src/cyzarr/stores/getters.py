@@ -41,7 +41,7 @@ class Source:
         """The object that a byte getter stands for."""
         if type(getter) is StorePath:
             return cls(kind_of(getter.store), getter.store, getter.path)
-        return cls(_GETTER, getter, "")
+        return cls(_GETTER, getter, str(getter))
 
     @property
     def partial(self) -> bool:

@@ -17,6 +17,8 @@ from collections import OrderedDict, deque
 from concurrent.futures import Future
 from typing import Any
 
+# What an entry costs besides its index: the key, and its places in the tables.
+ENTRY_NBYTES = 512
 # (store's token, key, position of the index and its length)
 Entry = tuple[int, str, Any]
 
@@ -56,7 +58,7 @@ class IndexCache:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all indexes that are kept."""
+        """The bytes of all indexes that are kept, their entries included."""
         return self._nbytes
 
     @property
@@ -115,12 +117,17 @@ class IndexCache:
             for entry in [one for one in self._flights if _same(one[1], key)]:
                 del self._flights[entry]
 
+    def trim(self, limit: int) -> None:
+        """Keep no more than `limit` bytes; 0: forget all, and what is under way, too."""
+        with self._lock:
+            while self._kept and self._nbytes > limit:
+                self._drop(next(iter(self._kept)))
+            if limit == 0:
+                self._flights.clear()
+
     def clear(self) -> None:
         """Forget all."""
-        with self._lock:
-            for entry in list(self._kept):
-                self._drop(entry)
-            self._flights.clear()
+        self.trim(0)
 
     def _token(self, store: Any) -> int:
         known = self._tokens.get(id(store))
@@ -144,15 +151,15 @@ class IndexCache:
 
     def _keep(self, entry: Entry, index: bytes, limit: int) -> None:
         self._kept[entry] = index
-        self._nbytes += len(index)
+        self._nbytes += len(index) + ENTRY_NBYTES
         self._by_name.setdefault(_name(entry[1]), set()).add(entry)
-        while self._nbytes > limit:
+        while self._kept and self._nbytes > limit:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, entry: Entry) -> None:
         index = self._kept.pop(entry, None)
         if index is not None:
-            self._nbytes -= len(index)
+            self._nbytes -= len(index) + ENTRY_NBYTES
             name = _name(entry[1])
             self._by_name[name].discard(entry)
             if not self._by_name[name]:

@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from zarr.storage import LocalStore, MemoryStore
+
 from cyzarr.stores.kinds import StoreKind, add_kind
 from cyzarr.stores.mapping import uint8
 
@@ -83,7 +85,7 @@ def register(
     ----------
     cls : type
         What holds bytes by key. It needs no base class; for one of zarr's stores this takes the place of its methods
-        where cyzarr reads.
+        where cyzarr reads. LocalStore and MemoryStore themselves are read directly: ValueError.
     supports_partial_reads : function of (store)
         Whether a range is cheaper than the object.
     read_range : function of (store, key, byte_range)
@@ -94,5 +96,7 @@ def register(
     read_range_async, getsize_async : coroutine functions, optional
         The same. Without them the others are called in a thread.
     """
+    if cls in (LocalStore, MemoryStore):
+        raise ValueError(f"{cls.__name__} is read directly, by its files or its dict; register a subclass of it")
     kind = RegisteredKind(supports_partial_reads, read_range, getsize, read_range_async, getsize_async)
     add_kind(cls, kind)

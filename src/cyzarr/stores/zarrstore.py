@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer.cpu import buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import WrapperStore
+from zarr.storage import LoggingStore
 
 from cyzarr import _zarr
 from cyzarr.stores.kinds import StoreKind, add_kind
@@ -35,12 +35,11 @@ class ZarrKind(StoreKind):
         return True
 
     def tells_sizes(self, store: Any) -> bool:
-        """Unless it, or a store that it wraps, does as zarr's base class does: read the object."""
-        while getattr(type(store), "getsize", Store.getsize) is not Store.getsize:
-            if not isinstance(store, WrapperStore):
-                return True
+        """Unless it does as zarr's base class does: read the object."""
+        while type(store) is LoggingStore:
+            # It asks the store that it wraps; another wrapper's own method may know better.
             store = store._store
-        return False
+        return getattr(type(store), "getsize", Store.getsize) is not Store.getsize
 
     async def read(self, store: Any, key: str, byte_range: Any = None) -> np.ndarray[Any, Any] | None:
         """By `get`."""
@@ -113,21 +112,25 @@ async def read_by_get_ranges(store: Any, key: str, request: Ranges, gate: Gate) 
     expected = len(request.merged()) if _zarr.takes_concurrency(store.get_ranges) else 1
     parts = Parts((one.start, one.end, None) for one in wanted)
     held = await gate.take(expected)
+    groups: Any = None
     if _zarr.takes_concurrency(store.get_ranges):
         limits["max_concurrency"] = held
     try:
         with missing_is_none(key, wanted):
             groups = store.get_ranges(key, wanted, prototype=buffer_prototype, **limits)
-            async with contextlib.aclosing(groups):
-                async for group in groups:
-                    parts.requests += 1
-                    for at, buffer in group:
-                        parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
-                    if held > max(expected - parts.requests, 1):
-                        held -= 1
-                        gate.give()
+            async for group in groups:
+                parts.requests += 1
+                for at, buffer in group:
+                    parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
+                if held > max(expected - parts.requests, 1):
+                    held -= 1
+                    gate.give()
     finally:
         gate.give(held)
+        # A generator is; zarr asks for no more than an iterator.
+        close = getattr(groups, "aclose", None)
+        if close is not None:
+            await close()
     return parts
 
 
