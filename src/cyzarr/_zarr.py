@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import concurrent.futures
+import contextvars
 import functools
 import inspect
 import os
@@ -240,24 +241,38 @@ class _Inline(concurrent.futures.ThreadPoolExecutor):
 
 # Event loops at rest; each serves one coroutine at a time.
 _loops: collections.deque[asyncio.AbstractEventLoop] = collections.deque()
-# A loop's selector must not be shared with a child.
-os.register_at_fork(after_in_child=_loops.clear)
+# In a child: the parent's, which share their selectors with it. They are neither used nor closed.
+_parents_loops: list[asyncio.AbstractEventLoop] = []
+
+
+def _after_fork() -> None:
+    _parents_loops.extend(_loops)
+    _loops.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def run_coroutine(coroutine: Any) -> Any:
-    """Run one of zarr's own codecs to its end in this thread; what it hands to other threads runs here, too."""
+    """Run one of zarr's own codecs to its end; what it hands to other threads is run at once, too."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return _run_here(coroutine)
+    # A thread that is in the midst of a loop can't run another.
+    with concurrent.futures.ThreadPoolExecutor(1) as another:
+        return another.submit(contextvars.copy_context().run, _run_here, coroutine).result()
+
+
+def _run_here(coroutine: Any) -> Any:
     try:
         loop = _loops.pop()
     except IndexError:
         loop = asyncio.new_event_loop()
         loop.set_default_executor(_Inline(1))
-    # The thread may be in the midst of another loop, which waits for this as for any function.
-    running = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
     try:
         return loop.run_until_complete(coroutine)
     finally:
-        asyncio._set_running_loop(running)
         _loops.append(loop)
 
 

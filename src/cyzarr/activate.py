@@ -106,18 +106,11 @@ def _wanted() -> list[Patch] | None:
         warn_once(f"cyzarr's kernels can't be loaded, zarr stays as it was: {error}")
         return None
     unknown = [] if _originals else _zarr.unknown_signatures()
-    if unknown:
-        warn_once(
-            "this zarr is not as cyzarr knows it, and stays as it was; "
-            'zarr.config.set({"codec_pipeline.path": "cyzarr.CodecPipeline"}) may still do. '
-            f"Other than known: {', '.join(unknown)}"
-        )
-        return None
     reads = ["__getitem__", "get_basic_selection", "get_orthogonal_selection", "get_coordinate_selection"]
     reads += ["get_mask_selection", "get_block_selection"]
     functions = {name: getattr(direct, "getitem" if name == "__getitem__" else name) for name in reads}
     awaited = ["getitem", "get_orthogonal_selection", "get_coordinate_selection", "get_mask_selection"]
-    return [
+    patches = [
         *(Patch(Array, name, ours, direct.set_zarr_function) for name, ours in functions.items()),
         *(Patch(AsyncArray, name, getattr(asyncread, name), asyncread.set_zarr_function) for name in awaited),
         Patch(_zarr.Batched, "read", pipeline.batched_read, lambda _, read: pipeline.set_zarr_read(read)),
@@ -126,6 +119,19 @@ def _wanted() -> list[Patch] | None:
         Patch(ArrayV3Metadata, "__init__", rules.metadata_init, rules.set_original),
         Patch(ArrayV3Metadata, "from_dict", rules.FROM_DICT, rules.set_original),
     ]
+    unknown += [f"{one.owner.__name__}.{one.name}" for one in patches if one.name not in one.owner.__dict__]
+    if unknown:
+        _warn_of_unknown(unknown)
+        return None
+    return patches
+
+
+def _warn_of_unknown(unknown: list[str]) -> None:
+    warn_once(
+        "this zarr is not as cyzarr knows it, and stays as it was; "
+        'zarr.config.set({"codec_pipeline.path": "cyzarr.CodecPipeline"}) may still do. '
+        f"Other than known: {', '.join(unknown)}"
+    )
 
 
 def _tell_write(owner: type, _: str, write: Any) -> None:

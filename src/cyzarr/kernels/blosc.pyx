@@ -5,12 +5,24 @@ A header of 16 bytes, one start per block, then blocks of one or more splits, ea
 
 from libc.limits cimport INT_MAX
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cyzarr.kernels.natives cimport blosc_parts_native, table
 from cyzarr.kernels.status cimport E_DECODE, E_NOMEM, E_SIZE, OK
 from cyzarr.kernels.types cimport le32
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    /* Volatile: a compiler may leave out an allocation that nothing is done with. */
+    static int cyzarr_can_allocate(size_t nbytes) {
+        void* volatile probe = malloc(nbytes);
+        int there = probe != NULL;
+        free(probe);
+        return there;
+    }
+    """
+    bint can_allocate "cyzarr_can_allocate"(size_t nbytes) noexcept nogil
 
 cdef enum:
     BLOSC_HEADER_NBYTES = 16
@@ -151,12 +163,7 @@ cdef int blosc_nbytes(const char* src, Py_ssize_t src_nbytes, Py_ssize_t* nbytes
 
 cdef bint scratch_there(size_t nbytes) noexcept nogil:
     """c-blosc does not look whether it got its scratch memory; so see that there is as much."""
-    cdef void* probe
-    if nbytes <= PROBE_NBYTES:
-        return True
-    probe = malloc(nbytes + 4096)
-    free(probe)
-    return probe != NULL
+    return nbytes <= PROBE_NBYTES or can_allocate(nbytes + 4096)
 
 
 cdef int blosc_decode(const char* src, const BloscHeader* header, char* dst) noexcept nogil:

@@ -251,8 +251,14 @@ cdef class ChunkRead:
     cdef tuple position(self, Py_ssize_t number):
         """The grid position, in the array's axes, of the inner chunk with this number in the index."""
         cdef const Node* root = self.asked.root
-        return tuple((number // root.index.strides[axis]) % (root.shape[axis] // root.inner[axis])
-                     for axis in range(root.ndim))
+        cdef Program program = self.program
+        # Which axis below is an axis of the array: what stands before a hull may have transposed them.
+        axes = list(range(program.root.ndim))
+        while program is not self.asked:
+            order = [program.root.axes[i] for i in range(program.root.ndim)]
+            axes = [order.index(axis) for axis in axes] if program.root.elementwise else list(range(root.ndim))
+            program = program.below
+        return tuple([(number // root.index.strides[axis]) % (root.shape[axis] // root.inner[axis]) for axis in axes])
 
     cdef list touched(self):
         """The numbers, in the index, of the inner chunks that the selection touches."""
@@ -415,7 +421,8 @@ def run_reads(reads, threads=1):
     Returns
     -------
     dict
-        Counts: requests, bytes_read, bytes_needed, chunks_decoded, chunks_missing, inner_missing.
+        Counts: requests, bytes_read, bytes_needed, chunks_decoded, chunks_missing, inner_missing, index_hits,
+        index_misses.
 
     Raises
     ------

@@ -6,7 +6,7 @@ One recursion serves files, memory and fetched segments, plain chunks and shards
         a leaf:  read the windows it needs and place them      (place_leaf)
         a shard: read its index, then decode_region for each touched inner chunk  (decode_shard)
 
-Nothing here holds the GIL, but for a codec that has no native decoder.
+Nothing here holds the GIL, but for what only Python can do (`callbacks`).
 """
 
 from libc.stdint cimport uint64_t

@@ -20,9 +20,6 @@ cdef struct CachedIndex:
     CachedIndex* newer           # by last use
     CachedIndex* older
 
-# The bound in bytes; 0: off.
-cdef Py_ssize_t index_cache_limit() noexcept nogil
-
 # Whether an index of so many bytes is looked up and kept at all.
 cdef bint index_cacheable(Py_ssize_t nbytes) noexcept nogil
 

@@ -78,10 +78,6 @@ cdef pthread_mutex_t lock
 pthread_mutex_init(&lock, NULL)
 
 
-cdef Py_ssize_t index_cache_limit() noexcept nogil:
-    return limit_nbytes
-
-
 cdef Py_ssize_t cost_nbytes(Py_ssize_t nbytes) noexcept nogil:
     """What keeping an index takes, of the bound."""
     return nbytes + <Py_ssize_t> sizeof(CachedIndex)

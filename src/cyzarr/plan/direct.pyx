@@ -330,6 +330,23 @@ cdef bint not_brief(Compiled made, const Key* key):
     return False
 
 
+cdef object new_output(Compiled made, Key* key):
+    """A fresh array for what a key picks, as zarr allocates it."""
+    cdef int axis
+    if made.simple:
+        return cnp.PyArray_EMPTY(key.ndim, key.shape, made.program.dtype.num, made.fortran)
+    return _zarr.empty([key.shape[axis] for axis in range(key.ndim)], made.program.dtype,
+                       "F" if made.fortran else "C")
+
+
+cdef object all_axes(Compiled made, const Key* key, object out, bint points):
+    """A view of `out` that has an axis for each integer of the key, too."""
+    cdef int axis
+    if points:
+        return out
+    return out[(*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
+
+
 cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=False, object uses=None,
                 bint brief=False):
     """Read into a fresh array, or into `out`. None: zarr's own code must say what this is.
@@ -349,11 +366,7 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
         return None
     if brief and not key.empty and not_brief(made, key):
         return LATER
-    if out is None:
-        out = cnp.PyArray_EMPTY(key.ndim, key.shape, made.program.dtype.num, made.fortran) if made.simple else (
-            _zarr.empty([key.shape[axis] for axis in range(key.ndim)], made.program.dtype,
-                        "F" if made.fortran else "C"))
-    target = out
+    target = out = new_output(made, key) if out is None else out
     if key.empty:
         return out
     if made.grid is not None:
@@ -364,8 +377,7 @@ cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=Fa
             strides[axis] = target.strides[at]
             at += 1
     if made.program.objects:
-        placed = out if points else out[
-            (*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
+        placed = all_axes(made, key, out, points)
     read = read_new(made.program, spans, points, <char*> cnp.PyArray_DATA(target), strides)
     try:
         if brief and (read.cost_ns > BRIEF_NS or read.n_tasks >= 64):
@@ -415,8 +427,7 @@ cdef object run_grid(Compiled made, const Span* spans, const Key* key, object ou
         else:
             start, step, count = spans[axis].start, spans[axis].step, spans[axis].count
             entries.append(range(start, start + step * count, step))
-    placed = out if points else out[(*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
-    stats = grids.read(made.grid, tuple(entries), points, placed,
+    stats = grids.read(made.grid, tuple(entries), points, all_axes(made, key, out, points),
                        lambda chunks: made.store_path / made.metadata.encode_chunk_key(chunks))
     if stats is None or (stats.pop("missing") and (key.field or not made.fill_missing)):
         return None
