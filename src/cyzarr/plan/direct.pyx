@@ -433,7 +433,7 @@ cdef int run_released(Read* read, ReadHolder holder) except -1:
 
 # --- index arrays
 
-cdef object read_entries(Compiled made, tuple entries, bint points, bint field, bint brief):
+cdef object read_entries(Compiled made, tuple entries, bint points, bint field, bint brief, object out=None):
     """Read per-axis entries (an int, a range or an intp array within the axis), or points. None: zarr's own code."""
     cdef Span spans[MAX_NDIM]
     cdef Key key
@@ -466,7 +466,19 @@ cdef object read_entries(Compiled made, tuple entries, bint points, bint field, 
         else:
             keep_axis(spans, &key, axis)
     key.field = field
-    return run(made, spans, &key, None, points, (entries, place), brief)
+    if out is not None:
+        check_target(out, made, &key)
+    return run(made, spans, &key, out, points, (entries, place), brief)
+
+
+cdef int check_target(cnp.ndarray out, Compiled made, const Key* key) except -1:
+    cdef int axis
+    if out.dtype != made.program.dtype or not out.flags.writeable or out.ndim != key.ndim:
+        raise TypeError(f"expected a writable array of {made.program.dtype} with {key.ndim} axes")
+    for axis in range(key.ndim):
+        if out.shape[axis] != key.shape[axis]:
+            raise ValueError(f"axis {axis}: {out.shape[axis]} places for {key.shape[axis]} positions")
+    return 0
 
 
 cdef object pick(Compiled made, object normalize, object selection, bint points, object fields, bint brief=False):
@@ -608,6 +620,46 @@ def in_memory(async_array, out, prototype):
     if active and out is None and default_prototype(prototype):
         made = awaited(async_array)
     return None if made is None else made.kind == MEMORY
+
+
+# --- for lazy views, whether cyzarr is switched on or not
+
+def native_dtype(array):
+    """The data type that a direct read of this array gives; None where there is none."""
+    cdef Compiled made = native(array)
+    return None if made is None else made.program.dtype
+
+
+def read_view(array, tuple entries not None, bint points, out not None):
+    """Read an entry per axis (an int, an ascending range, an intp array), or points, into `out`, of any strides.
+
+    Returns
+    -------
+    bool
+        False where zarr's own code must say what this is; what `out` holds is undefined then.
+
+    Raises
+    ------
+    IndexError
+        Where a position lies outside of the array.
+    """
+    cdef Compiled made = native(array)
+    cdef int axis
+    global served
+    if made is None:
+        return False
+    if len(entries) != made.ndim:
+        raise IndexError(f"{len(entries)} entries for {made.ndim} axes")
+    for axis, entry in enumerate(entries):
+        if type(entry) is range:
+            if entry.step < 1 or (len(entry) and (entry.start < 0 or entry[len(entry) - 1] >= made.shape[axis])):
+                raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
+        elif type(entry) is not np.ndarray and not 0 <= entry < made.shape[axis]:
+            raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
+    if read_entries(made, entries, points, False, False, out) is None:
+        return False
+    served += 1
+    return True
 
 
 # --- what activate and observe need

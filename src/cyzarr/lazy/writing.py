@@ -1,0 +1,2 @@
+def write(v, x): raise NotImplementedError
+converted=None
