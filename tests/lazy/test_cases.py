@@ -61,7 +61,17 @@ def test_writes(case):
         view.write(case["values"])
     assert array.tolist() == expect["source_after"]
     if "source_calls" in expect and not case["numpy_source"]:
-        assert source.calls == [plain(call) for call in expect["source_calls"]]
+        wanted = [plain(call) for call in expect["source_calls"]]
+        assert source.calls == [call for call in wanted if call[0] == "set" or not overwritten(view, array, call[1])]
+
+
+def overwritten(view, array, hull):
+    """Whether a view sets all of a hull, which then need not be read (the cases read it all the same)."""
+    touched = np.zeros(array.shape, bool)
+    for point in np.ndindex(view.shape):
+        origin = view.transform.domain.origin
+        touched[view.transform.apply([at + lo for at, lo in zip(point, origin, strict=True)])] = True
+    return bool(touched[tuple(slice(*one) for one in hull)].all())
 
 
 def plain(call):
