@@ -34,6 +34,13 @@ class GridAxis:
     def __hash__(self) -> int:
         return hash((self.extent, self.count))
 
+    @property
+    def least(self) -> int:
+        """The smallest cell."""
+        if self.edges is not None:
+            return int(np.diff(self.edges).min()) if self.count else 0
+        return self.extent - (self.count - 1) * self.size if self.count else 0
+
     def cell(self, at: Any) -> Any:
         """The cell of a coordinate, or of an array of them."""
         if self.edges is None:

@@ -103,6 +103,19 @@ def flat(points: Points) -> tuple[Array, ...]:
     return tuple(np.ascontiguousarray(np.broadcast_to(one, points.shape)).reshape(-1) for one in points.index)
 
 
+def reach(plan: Product | Points) -> list[tuple[int, int]]:
+    """Per axis of the source the least and the largest position."""
+    if isinstance(plan, Points):
+        return [(int(one.min()), int(one.max())) for one in plan.index]
+    found = []
+    for one in plan.entries:
+        if isinstance(one, np.ndarray):
+            found.append((int(one.min()), int(one.max())))
+        else:
+            found.append((one[0], one[-1]) if type(one) is range else (one, one))
+    return found
+
+
 def target(product: Product, out: Array) -> Array | None:
     """The view of a domain-shaped `out` that takes what the entries give; None where it must be repeated."""
     rank = out.ndim

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cyzarr.errors import BoundsCheckError
 from cyzarr.lazy import grid, lowering, parts, sources
+from cyzarr.lazy.transform import straight
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,6 +69,10 @@ def read(view: LazyArray) -> Any:
     if 0 in shape:
         return sources.empty(shape, view.dtype, view._source)
     if view._reader is None:
+        if view._kind == "zarr":
+            entries = straight(transform)
+            found = None if entries is None else sources.read_straight(view._source, entries)
+            return sources.read_zarr(view._source, lowering.lower(transform), shape) if found is None else found
         if view._kind != "other" or view._grid is None:
             return read_transform(view._source, view._kind, transform)
         return _assembled(view, ((part, _default(view, part)) for part in parts_of(view)))
@@ -130,22 +134,13 @@ def read_parts(view: LazyArray, given: Sequence[Partition]) -> Any:
     return out
 
 
-def check_range(transform: IndexTransform, shape: tuple[int, ...]) -> None:
-    """Raise where a cell lies outside of the source, which may have been resized since."""
-    if len(transform.output) != len(shape):
-        raise BoundsCheckError(f"a view of {len(transform.output)} axes of a source of {len(shape)}")
-    for axis, (bounds, extent) in enumerate(zip(transform.output_ranges(), shape, strict=True)):
-        if bounds[0] < 0 or bounds[1] >= extent:
-            raise BoundsCheckError(f"axis {axis}: {bounds[0]} to {bounds[1]} is not within the source's extent {extent}")
-
-
 def read_transform(source: Any, kind: str, transform: IndexTransform) -> Any:
     """What the cells of a domain that is not empty address, a fresh array."""
     shape = transform.domain.shape
-    check_range(transform, tuple(source.shape))
     plan = lowering.lower(transform)
     if kind == "zarr":
         return sources.read_zarr(source, plan, shape)
+    sources.check_range(plan, source)
     if kind == "numpy":
         return sources.fresh(lowering.take(source, plan, shape))
     cover, within = lowering.hull(plan)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cyzarr.lazy import grid
+from cyzarr.errors import BoundsCheckError
+from cyzarr.lazy import grid, lowering
 
 if TYPE_CHECKING:
     from cyzarr.lazy.grid import Grid
@@ -20,6 +21,12 @@ def kind_of(source: Any) -> str:
         return "numpy"
     zarr = sys.modules.get("zarr")
     return "zarr" if zarr is not None and isinstance(source, zarr.Array) else "other"
+
+
+def is_plain_zarr(source: Any) -> bool:
+    """Whether it is exactly zarr's Array, whose ways of writing are known."""
+    zarr = sys.modules.get("zarr")
+    return zarr is not None and type(source) is zarr.Array
 
 
 def dtype_of(source: Any) -> np.dtype[Any]:
@@ -68,16 +75,47 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], source: Any) -> Any:
     return np.empty(shape, dtype)
 
 
-def read_zarr(source: Any, plan: Product | Points, shape: tuple[int, ...]) -> Array:
-    """The cells of a zarr array: by the direct road, else by the array's own methods, all at once either way."""
-    from cyzarr.lazy import lowering
+_direct: Any = None
+
+
+def _load_direct() -> Any:
+    """The direct road, which needs zarr: loaded when a zarr array is read."""
+    global _direct
     from cyzarr.plan import direct
 
+    _direct = direct
+    return direct
+
+
+def check_range(plan: Product | Points, source: Any) -> None:
+    """Raise where a plan reaches beyond a source, which may have been resized since the view was made.
+
+    Raises
+    ------
+    BoundsCheckError
+    """
+    bounds = lowering.reach(plan)
+    if len(bounds) != len(source.shape):
+        raise BoundsCheckError(f"a view of {len(bounds)} axes of a source of {len(source.shape)}")
+    for axis, ((low, high), extent) in enumerate(zip(bounds, source.shape, strict=True)):
+        if low < 0 or high >= extent:
+            raise BoundsCheckError(f"axis {axis}: {low} to {high} is not within the source's extent of {extent}")
+
+
+def read_straight(source: Any, entries: tuple[Any, ...]) -> Any:
+    """Ints and ascending ranges of a zarr array by the direct road; None where it doesn't lead there."""
+    return (_direct or _load_direct()).read_fresh(source, entries)
+
+
+def read_zarr(source: Any, plan: Product | Points, shape: tuple[int, ...]) -> Array:
+    """The cells of a zarr array: by the direct road, else by the array's own methods, all at once either way."""
+    direct = _direct or _load_direct()
     dtype = direct.native_dtype(source)
     if dtype is not None:
         out = _read_direct(direct, source, plan, shape, dtype)
         if out is not None:
             return out
+    check_range(plan, source)
     if isinstance(plan, lowering.Points):
         picked = _as_array(source.get_coordinate_selection(lowering.flat(plan)))
         return fresh(np.broadcast_to(picked.reshape(plan.shape), shape))
@@ -90,6 +128,13 @@ def read_zarr(source: Any, plan: Product | Points, shape: tuple[int, ...]) -> Ar
     found = lowering.arranged(plan, picked, shape)
     owned = found is picked and picked.flags.writeable and picked.flags.c_contiguous
     return found if owned else fresh(found)
+
+
+def read_box(source: Any, box: tuple[slice, ...]) -> Array:
+    """A box of a zarr array."""
+    entries = tuple(range(one.start, one.stop) for one in box)
+    plan = lowering.Product(entries, list(range(len(box))), [False] * len(box))
+    return read_zarr(source, plan, tuple(len(one) for one in entries))
 
 
 def _as_array(found: Any) -> Array:
@@ -106,8 +151,6 @@ def _as_array(found: Any) -> Array:
 def _read_direct(
     direct: Any, source: Any, plan: Product | Points, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array | None:
-    from cyzarr.lazy import lowering
-
     out: Array = empty(shape, dtype, None)
     if isinstance(plan, lowering.Points):
         small = out if plan.shape == shape else empty(plan.shape, dtype, None)

@@ -308,6 +308,30 @@ cdef object map_from_json(dict member):
     return ConstantMap(offset)
 
 
+def straight(IndexTransform transform not None):
+    """Per output an int or an ascending range, where these give a domain that is not empty as it is; else None.
+
+    That is so where each axis is read once and in order, upwards.
+    """
+    cdef list entries = []
+    cdef Py_ssize_t axis = 0
+    cdef DimensionMap along
+    cdef IndexDomain domain = transform.domain
+    for one in transform.output:
+        if type(one) is ConstantMap:
+            entries.append((<ConstantMap> one).offset)
+            continue
+        if type(one) is not DimensionMap:
+            return None
+        along = <DimensionMap> one
+        lo, hi = domain.inclusive_min[along.input_dimension], domain.exclusive_max[along.input_dimension]
+        if along.input_dimension != axis or along.stride <= 0 or lo == hi:
+            return None
+        entries.append(range(along.offset + along.stride * lo, along.offset + along.stride * (hi - 1) + 1, along.stride))
+        axis += 1
+    return tuple(entries) if axis == len(domain.inclusive_min) else None
+
+
 # --- basic keys
 
 cdef IndexTransform pick_basic(IndexTransform self, object key, bint literal):

@@ -200,7 +200,7 @@ class LazyArray:
     async def write_async(self, values: Any) -> None:
         """The same, in another thread. The values are taken before it begins."""
         # A copy made in this thread: who awaits may change them meanwhile.
-        own = values if isinstance(values, LazyArray) else writing.converted(self, values)
+        own = values if isinstance(values, LazyArray) else np.array(writing.converted(self, values), subok=True)
         await asyncio.to_thread(writing.write, self, own)
 
     # --- parts

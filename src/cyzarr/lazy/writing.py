@@ -7,44 +7,20 @@ between the touched coordinates is read first, where there is any.
 
 from __future__ import annotations
 
-import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cyzarr.lazy import lowering, parts, reading, sources
+from cyzarr.lazy import lowering, parts, sources, zarrwrites
+from cyzarr.lazy.blocks import Block, blocks, is_points, merged
 from cyzarr.lazy.lowering import Points, Product
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from cyzarr.lazy.grid import Grid
     from cyzarr.lazy.view import LazyArray
 
     Array = np.ndarray[Any, Any]
-
-
-class Block(NamedTuple):
-    """One assignment.
-
-    Attributes
-    ----------
-    cells : tuple of int
-        The cell of the grid.
-    hull : tuple of slice
-        Of the source, with steps of 1.
-    at : tuple
-        What is set within the hull: a key of slices and arrays.
-    values : array
-    covered : bool
-        Whether that is all of the hull.
-    """
-
-    cells: tuple[int, ...]
-    hull: tuple[slice, ...]
-    at: tuple[Any, ...]
-    values: Array
-    covered: bool
 
 
 def write(view: LazyArray, given: Any) -> None:
@@ -55,21 +31,26 @@ def write(view: LazyArray, given: Any) -> None:
     values = converted(view, given)
     if 0 in view.shape:
         return
-    reading.check_range(transform, tuple(source.shape))
+    plan = lowering.lower(transform)
+    sources.check_range(plan, source)
     if not source.shape:
         source[()] = values.reshape(-1)[-1:].reshape(())
         return
-    plan = lowering.lower(transform)
     if isinstance(plan, Product) and _is_plain(plan, view.shape):
-        source[lowering.slices(plan.entries)] = _in_source_order(plan, values)
+        if sources.is_plain_zarr(source):
+            zarrwrites.write(source, plan.entries, _in_source_order(plan, values))
+        else:
+            source[lowering.slices(plan.entries)] = _in_source_order(plan, values)
     elif view._kind == "numpy":
         _set_numpy(source, unique(plan, values))
+    elif sources.is_plain_zarr(source):
+        zarrwrites.write(source, *unique(plan, values))
     else:
         cells = sources.write_grid(source, view._kind) if hasattr(source, "__getitem__") else None
         if cells is None:
             _set_each(source, plan, values)
         else:
-            _set_blocks(source, list(blocks(unique(plan, values), cells, view._kind == "zarr")))
+            _set_blocks(source, list(blocks(unique(plan, values), cells)))
 
 
 def converted(view: LazyArray, given: Any) -> Array:
@@ -79,7 +60,12 @@ def converted(view: LazyArray, given: Any) -> Array:
     if isinstance(given, LazyArray):
         given = given.result()
     masked = isinstance(given, np.ma.MaskedArray) and isinstance(view._source, np.ma.MaskedArray)
-    values: Array = (np.ma.array if masked else np.array)(given, dtype=view.dtype, copy=True)
+    dtype = view.dtype
+    if view._kind == "zarr" and type(given) is np.ndarray and given.dtype == dtype:
+        # What is stored is never the caller's array.
+        values: Array = given
+    else:
+        values = (np.ma.array if masked else np.array)(given, dtype=dtype, copy=True)
     while values.ndim > view.ndim and values.shape[0] == 1:
         values = values[0] if values.ndim > 1 else values.reshape(())
     return np.broadcast_to(values, view.shape, subok=True)
@@ -116,6 +102,8 @@ def unique(plan: Product | Points, values: Array) -> tuple[tuple[Any, ...], Arra
         if isinstance(entry, np.ndarray):
             entry, last = _last_of_each(entry)
             values = values.take(last, axis=axis)
+            if entry[-1] - entry[0] == len(entry) - 1:
+                entry = range(int(entry[0]), int(entry[-1]) + 1)
         entries.append(entry)
         axis += not isinstance(entry, int)
     return tuple(entries), values
@@ -138,14 +126,10 @@ def _unique_points(plan: Points, values: Array) -> tuple[tuple[Any, ...], Array]
     return tuple(one[last] for one in index), values[last]
 
 
-def _is_points(entries: tuple[Any, ...], values: Array) -> bool:
-    return values.ndim == 1 and len(entries) > 1 and all(isinstance(entry, np.ndarray) for entry in entries)
-
-
 def _set_numpy(source: Array, planned: tuple[tuple[Any, ...], Array]) -> None:
     """One assignment."""
     entries, values = planned
-    if _is_points(entries, values):
+    if is_points(entries, values):
         source[entries] = values
         return
     source[_meshed(entries)] = values
@@ -198,117 +182,13 @@ def _expanded(plan: Product, rank: int) -> list[Array]:
 
 # --- a block for each touched cell
 
-def blocks(planned: tuple[tuple[Any, ...], Array], cells: Grid, whole_cells: bool) -> Iterator[Block]:
-    """The assignments, by cells in row-major order.
-
-    `whole_cells`: a hull that has to be read is the whole cell, which the source can then write without reading.
-    """
-    entries, values = planned
-    cut = _point_blocks if _is_points(entries, values) else _product_blocks
-    for block in cut(entries, values, cells):
-        yield _widened(block, cells) if whole_cells and not block.covered else block
-
-
-def _widened(block: Block, cells: Grid) -> Block:
-    hull, at = [], []
-    for axis, cell, along, within in zip(cells, block.cells, block.hull, block.at, strict=True):
-        first, end = axis.bounds(cell)
-        by = along.start - first
-        hull.append(slice(first, end))
-        if isinstance(within, slice):
-            at.append(slice(within.start + by, within.stop + by, within.step))
-        else:
-            at.append(within + by)
-    return block._replace(hull=tuple(hull), at=tuple(at))
-
-
-def _point_blocks(entries: tuple[Any, ...], values: Array, cells: Grid) -> Iterator[Block]:
-    where = [axis.cell(entry) for axis, entry in zip(cells, entries, strict=True)]
-    order, starts = parts.sort_runs(where)
-    for start, stop in itertools.pairwise(starts):
-        picked = order[start:stop]
-        index = [entry[picked] for entry in entries]
-        least = [int(one.min()) for one in index]
-        hull = tuple(slice(lo, int(one.max()) + 1) for lo, one in zip(least, index, strict=True))
-        at = tuple(one - lo for one, lo in zip(index, least, strict=True))
-        cell = tuple(int(one[picked[0]]) for one in where)
-        yield Block(cell, hull, at, values[picked], len(picked) == _size(hull))
-
-
-def _size(hull: tuple[slice, ...]) -> int:
-    return lowering.size(tuple(one.stop - one.start for one in hull))
-
-
-def _product_blocks(entries: tuple[Any, ...], values: Array, cells: Grid) -> Iterator[Block]:
-    tables = [_cut(entry, axis) for entry, axis in zip(entries, cells, strict=True)]
-    for cuts in itertools.product(*tables):
-        picked = values[(*(one.values for one in cuts if one.values is not None), ...)]
-        # Axes of ints are there in the hull, with an extent of 1.
-        picked = picked[tuple(None if one.values is None else slice(None) for one in cuts)]
-        hull = tuple(one.hull for one in cuts)
-        covered = all(one.count == one.hull.stop - one.hull.start for one in cuts)
-        yield Block(tuple(one.cell for one in cuts), hull, _open(cuts), picked, covered)
-
-
-class Along(NamedTuple):
-    """What of one entry lies in one cell: the hull, the key within it, how many, and which of the values."""
-
-    cell: int
-    hull: slice
-    at: Any
-    count: int
-    values: slice | None
-
-
-def _open(cuts: tuple[Along, ...]) -> tuple[Any, ...]:
-    """Keys within a hull, taken as a product."""
-    if not any(isinstance(one.at, np.ndarray) for one in cuts):
-        return tuple(one.at for one in cuts)
-    return np.ix_(
-        *(one.at if isinstance(one.at, np.ndarray) else np.arange(one.at.start, one.at.stop, one.at.step) for one in cuts)
-    )
-
-
-def _cut(entry: Any, axis: Any) -> list[Along]:
-    """One entry by the cells of an axis, ascending."""
-    if isinstance(entry, int):
-        return [Along(int(axis.cell(entry)), slice(entry, entry + 1), slice(0, 1, 1), 1, None)]
-    if isinstance(entry, range):
-        return list(_cut_range(entry, axis))
-    found = []
-    where = axis.cell(entry)
-    bounds = [0, *(np.flatnonzero(where[1:] != where[:-1]) + 1).tolist(), len(entry)]
-    for start, stop in itertools.pairwise(bounds):
-        along = entry[start:stop]
-        low, high = int(along[0]), int(along[-1])
-        found.append(Along(int(where[start]), slice(low, high + 1), along - low, stop - start, slice(start, stop)))
-    return found
-
-
-def _cut_range(entry: range, axis: Any) -> Iterator[Along]:
-    done = 0
-    while done < len(entry):
-        low = entry[done]
-        cell = int(axis.cell(low))
-        count = min((axis.bounds(cell)[1] - 1 - low) // entry.step + 1, len(entry) - done)
-        high = low + (count - 1) * entry.step
-        yield Along(cell, slice(low, high + 1), slice(0, high - low + 1, entry.step), count, slice(done, done + count))
-        done += count
-
-
 def _set_blocks(source: Any, planned: list[Block]) -> None:
     _tell_written([(block.cells, _block_setter(source, block)) for block in planned], "cell")
 
 
 def _block_setter(source: Any, block: Block) -> Callable[[], None]:
     def assign() -> None:
-        if block.covered:
-            shape = tuple(one.stop - one.start for one in block.hull)
-            merged: Any = np.empty(shape, block.values.dtype)
-        else:
-            merged = np.array(source[block.hull], copy=True, subok=True)
-        merged[block.at] = block.values
-        source[block.hull] = merged
+        source[block.hull] = merged(block, None if block.covered else source[block.hull])
 
     return assign
 

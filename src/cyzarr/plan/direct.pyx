@@ -438,8 +438,8 @@ cdef object read_entries(Compiled made, tuple entries, bint points, bint field, 
     cdef Span spans[MAX_NDIM]
     cdef Key key
     cdef cnp.ndarray index
-    cdef cnp.ndarray place = np.arange(
-        max([len(e) for e in entries if type(e) is np.ndarray], default=0), dtype=np.intp)
+    cdef Py_ssize_t longest = max([len(e) for e in entries if type(e) is np.ndarray], default=-1)
+    cdef cnp.ndarray place = None if longest < 0 else np.arange(longest, dtype=np.intp)
     cdef int axis
     memset(spans, 0, made.ndim * sizeof(Span))
     key.ndim = 0
@@ -630,6 +630,47 @@ def native_dtype(array):
     return None if made is None else made.program.dtype
 
 
+cdef int check_entries(tuple entries, Compiled made) except -1:
+    """Whether integers and ranges lie within the array; index arrays are looked at where they are read."""
+    cdef int axis = 0
+    cdef Py_ssize_t start, step, n
+    if len(entries) != made.ndim:
+        raise IndexError(f"{len(entries)} entries for {made.ndim} axes")
+    for entry in entries:
+        if type(entry) is range:
+            start, step, n = entry.start, entry.step, len(entry)
+            # Without multiplying, which might overflow.
+            if step < 1 or (n > 0 and (start < 0 or start >= made.shape[axis]
+                                       or (n - 1) > (made.shape[axis] - 1 - start) // step)):
+                raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
+        elif type(entry) is not np.ndarray and not 0 <= entry < made.shape[axis]:
+            raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
+        axis += 1
+    return 0
+
+
+def read_fresh(array, tuple entries not None):
+    """Read an entry per axis (an int or an ascending range) into a fresh array; None where that isn't C-contiguous.
+
+    None, too, where zarr's own code must say what this is.
+
+    Raises
+    ------
+    IndexError
+        Where a position lies outside of the array.
+    """
+    cdef Compiled made = native(array)
+    cdef object found
+    global served
+    if made is None or made.fortran:
+        return None
+    check_entries(entries, made)
+    found = read_entries(made, entries, False, False, False)
+    if found is not None:
+        served += 1
+    return found
+
+
 def read_view(array, tuple entries not None, bint points, out not None):
     """Read an entry per axis (an int, an ascending range, an intp array), or points, into `out`, of any strides.
 
@@ -644,18 +685,10 @@ def read_view(array, tuple entries not None, bint points, out not None):
         Where a position lies outside of the array.
     """
     cdef Compiled made = native(array)
-    cdef int axis
     global served
     if made is None:
         return False
-    if len(entries) != made.ndim:
-        raise IndexError(f"{len(entries)} entries for {made.ndim} axes")
-    for axis, entry in enumerate(entries):
-        if type(entry) is range:
-            if entry.step < 1 or (len(entry) and (entry.start < 0 or entry[len(entry) - 1] >= made.shape[axis])):
-                raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
-        elif type(entry) is not np.ndarray and not 0 <= entry < made.shape[axis]:
-            raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
+    check_entries(entries, made)
     if read_entries(made, entries, points, False, False, out) is None:
         return False
     served += 1
