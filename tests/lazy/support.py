@@ -1,6 +1,7 @@
 """What the tests of lazy views share: keys written as JSON, and a source that records what it is asked."""
 
 import numpy as np
+from zarr.storage import MemoryStore
 
 from cyzarr import IndexDomain, IndexTransform
 
@@ -67,3 +68,33 @@ class WriteOnly:
     """The same without reading."""
 
     note, __setitem__ = Recorder.note, Recorder.__setitem__
+
+
+class CountingStore(MemoryStore):
+    """A store in memory that counts reads and writes of chunks; `refused` keys can't be written."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.reads, self.writes, self.refused = [], [], ()
+
+    def _note(self, log, key):
+        if not key.endswith(".json"):
+            if log is self.writes and key in self.refused:
+                raise OSError(f"{key} can't be written")
+            log.append(key)
+
+    async def get(self, key, prototype=None, byte_range=None):
+        self._note(self.reads, key)
+        return await super().get(key, prototype, byte_range)
+
+    def get_sync(self, key, *, prototype=None, byte_range=None):
+        self._note(self.reads, key)
+        return super().get_sync(key, prototype=prototype, byte_range=byte_range)
+
+    async def set(self, key, value, byte_range=None):
+        self._note(self.writes, key)
+        await super().set(key, value, byte_range)
+
+    def set_sync(self, key, value):
+        self._note(self.writes, key)
+        super().set_sync(key, value)
