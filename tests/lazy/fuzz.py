@@ -1,6 +1,6 @@
 """Random chains of keys against a NumPy model, and where they are installed against zarr-indexing and tensorstore.
 
-    python tests/lazy/fuzz.py --count 20000 --seed 1 --others 4
+python tests/lazy/fuzz.py --count 20000 --seed 1 --others 4
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import zarr
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lazy.model import Chains, Model, apply_model
-from lazy.support import Recorder
-
 import cyzarr
 from cyzarr import IndexDomain, LazyArray
+from lazy.model import Chains, Model, apply_model
+from lazy.support import Recorder
 
 SOURCES = ("numpy", "plain", "sharded", "other")
 

@@ -1,4 +1,4 @@
-"""A small NumPy model of lazy views: a view is the list of its axes' coordinates, and each cell's place in the source."""
+"""A small NumPy model of lazy views: a view is its axes' origins, and each cell's place in the source."""
 
 from __future__ import annotations
 
@@ -98,7 +98,9 @@ class Model:
     def write(self, source, values):
         """The source afterwards: the last in C order stays."""
         flat = source.copy().reshape(-1)
-        for place, value in zip(self.cells.reshape(-1), np.broadcast_to(values, self.cells.shape).reshape(-1), strict=True):
+        for place, value in zip(
+            self.cells.reshape(-1), np.broadcast_to(values, self.cells.shape).reshape(-1), strict=True
+        ):
             flat[place] = value
         return flat.reshape(source.shape)
 
@@ -120,7 +122,9 @@ class Chains:
         return int(self.random.integers(low, high + 1))
 
     def shape(self):
-        return tuple(self.integer(0, 1) if self.integer(0, 7) == 0 else self.integer(1, 7) for _ in range(self.integer(0, 3)))
+        return tuple(
+            self.integer(0, 1) if self.integer(0, 7) == 0 else self.integer(1, 7) for _ in range(self.integer(0, 3))
+        )
 
     def step(self, model):
         """A step that holds, as (operation, key)."""
@@ -198,5 +202,3 @@ def apply_model(model, operation, key):
     if operation == "domain":
         return model.restrict(*key)
     return getattr(model, operation)(key)
-
-

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lazy.support import Recorder, apply_steps
 
 from cyzarr import LazyArray
+from lazy.support import Recorder, apply_steps
 
 CASES = json.loads(Path(__file__).with_name("cases.json").read_text())
 ERRORS = {"IndexError": IndexError, "ValueError": ValueError}
@@ -21,7 +21,11 @@ def source_of(case):
     shape, dtype = case["source_shape"], case["dtype"]
     if isinstance(case["source"], dict):
         return np.array(case["source"]["init"], dtype)
-    return np.zeros(shape, dtype) if case["source"] == "zeros" else np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
+    return (
+        np.zeros(shape, dtype)
+        if case["source"] == "zeros"
+        else np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
+    )
 
 
 @pytest.mark.parametrize("case", named("read"))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import zarr
-from lazy.support import CountingStore, Recorder
 
 from cyzarr import DimensionMap, EagerArrayAdapter, IndexDomain, IndexTransform, LazyArray
+from lazy.support import CountingStore, Recorder
 
 
 def test_the_last_of_repeated_writes_to_a_source_without_axes_stays():

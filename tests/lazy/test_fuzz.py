@@ -1,9 +1,9 @@
-"""Chains of keys against the model (tests/lazy/fuzz.py runs more, by a seed), and literal slices against tensorstore."""
+"""Chains of keys against the model (fuzz.py runs more, by a seed), and literal slices against tensorstore."""
 
 import pytest
-from lazy.fuzz import SOURCES, check_chain
 
 from cyzarr import BoundsCheckError, IndexDomain, IndexTransform
+from lazy.fuzz import SOURCES, check_chain
 
 
 @pytest.mark.parametrize("kind", SOURCES)
@@ -19,7 +19,11 @@ def literal(domain, key):
     except IndexError as error:
         return "outside" if isinstance(error, BoundsCheckError) else "wrong"
     (one,) = made.output
-    return made.domain.inclusive_min, made.domain.exclusive_max, [one.offset + one.stride * made.domain.origin[0], one.stride]
+    return (
+        made.domain.inclusive_min,
+        made.domain.exclusive_max,
+        [one.offset + one.stride * made.domain.origin[0], one.stride],
+    )
 
 
 def test_literal_slices_are_tensorstores():
@@ -27,7 +31,9 @@ def test_literal_slices_are_tensorstores():
     compared = 0
     for least, extent in [(0, 0), (0, 5), (3, 4), (-4, 6), (-2, 0), (-9, 3)]:
         domain = IndexDomain((least,), (least + extent,))
-        theirs = tensorstore.IndexTransform(tensorstore.IndexDomain(inclusive_min=[least], exclusive_max=[least + extent]))
+        theirs = tensorstore.IndexTransform(
+            tensorstore.IndexDomain(inclusive_min=[least], exclusive_max=[least + extent])
+        )
         bounds = [None, *range(least - 2, least + extent + 3)]
         for start in bounds:
             for stop in bounds:

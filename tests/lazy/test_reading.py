@@ -6,10 +6,10 @@ import pickle
 import numpy as np
 import pytest
 import zarr
-from lazy.support import CountingStore, Recorder
 
 import cyzarr
 from cyzarr import BoundsCheckError, IndexDomain, IndexTransform, LazyArray, VindexInvalidSelectionError
+from lazy.support import CountingStore, Recorder
 
 CUBE = np.arange(2 * 3 * 4).reshape(2, 3, 4)
 
@@ -61,7 +61,9 @@ def test_each_chunk_is_read_once(on, shards):
         lambda whole: whole[:, None, 1],
         lambda whole: whole.oindex[[3, 0, 3], [1, 0]],
         lambda whole: whole.vindex[[3, 0], [1, 5]],
-        lambda whole: whole[IndexTransform.from_json({"input_shape": [2, 3], "output": [{"offset": 1}, {"offset": 2}]})],
+        lambda whole: whole[
+            IndexTransform.from_json({"input_shape": [2, 3], "output": [{"offset": 1}, {"offset": 2}]})
+        ],
         lambda whole: whole[
             IndexTransform.from_json(
                 {"input_shape": [3, 4], "output": [{"input_dimension": 1}, {"input_dimension": 0, "stride": 2}]}

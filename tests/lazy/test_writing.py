@@ -3,16 +3,18 @@
 import numpy as np
 import pytest
 import zarr
-from lazy.support import CountingStore, Recorder, WriteOnly
 
 import cyzarr
 from cyzarr import DimensionMap, IndexDomain, IndexTransform, LazyArray
+from lazy.support import CountingStore, Recorder, WriteOnly
 
 REPEATED = IndexTransform(IndexDomain((0, 0), (2, 3)), (DimensionMap(1),))
 
 
 def calls(source):
-    return [(name, tuple(slice(*one) if isinstance(one, list) else one for one in key)) for name, key, *_ in source.calls]
+    return [
+        (name, tuple(slice(*one) if isinstance(one, list) else one for one in key)) for name, key, *_ in source.calls
+    ]
 
 
 def test_duplicates_in_descending_order_of_chunks():
@@ -151,7 +153,12 @@ def test_wrong_values_leave_all_as_it_was(kind):
     values = np.arange(6, dtype="i1")
     source = {"numpy": values, "zarr": zarr.array(values, chunks=(2,)), "other": Recorder(values, (2,))}[kind]
     view = LazyArray(source)
-    for wrong, error in (([1, 2], ValueError), (np.zeros((2, 4)), ValueError), ("x", ValueError), (1000, OverflowError)):
+    for wrong, error in (
+        ([1, 2], ValueError),
+        (np.zeros((2, 4)), ValueError),
+        ("x", ValueError),
+        (1000, OverflowError),
+    ):
         with pytest.raises(error):
             view[1:5].write(wrong)
         with pytest.raises(error):

@@ -85,11 +85,11 @@ def _size(hull: tuple[slice, ...]) -> int:
 def _product_blocks(entries: tuple[Any, ...], values: Array, cells: Grid) -> Iterator[Block]:
     tables = [_cut(entry, axis) for entry, axis in zip(entries, cells, strict=True)]
     for cuts in itertools.product(*tables):
-        picked = values[(*(one.values for one in cuts if one.values is not None), ...)]
+        picked = values[tuple(one.values for one in cuts if one.values is not None)]
         # Axes of ints are there in the hull, with an extent of 1.
         picked = picked[tuple(None if one.values is None else slice(None) for one in cuts)]
         hull = tuple(one.hull for one in cuts)
-        covered = all(one.count == one.hull.stop - one.hull.start for one in cuts)
+        covered = all(one.picked == one.hull.stop - one.hull.start for one in cuts)
         yield Block(tuple(one.cell for one in cuts), hull, _open(cuts), picked, covered)
 
 
@@ -99,7 +99,7 @@ class Along(NamedTuple):
     cell: int
     hull: slice
     at: Any
-    count: int
+    picked: int
     values: slice | None
 
 
@@ -108,7 +108,10 @@ def _open(cuts: tuple[Along, ...]) -> tuple[Any, ...]:
     if not any(isinstance(one.at, np.ndarray) for one in cuts):
         return tuple(one.at for one in cuts)
     return np.ix_(
-        *(one.at if isinstance(one.at, np.ndarray) else np.arange(one.at.start, one.at.stop, one.at.step) for one in cuts)
+        *(
+            one.at if isinstance(one.at, np.ndarray) else np.arange(one.at.start, one.at.stop, one.at.step)
+            for one in cuts
+        )
     )
 
 
@@ -139,7 +142,6 @@ def _cut_range(entry: range, axis: Any) -> Iterator[Along]:
         done += count
 
 
-
 def merged(block: Block, there: Any) -> Array:
     """What the hull of a block becomes; `there` is what it holds, None where nothing of it stays."""
     if there is None:
@@ -155,7 +157,7 @@ def fill_cells(entries: tuple[Any, ...], values: Array, cells: Grid) -> bool:
     if is_points(entries, values):
         return len(values) >= lowering.size(tuple(axis.least for axis in cells))
     for entry, axis in zip(entries, cells, strict=True):
-        if not any(one.count == size_of(axis.bounds(one.cell)) for one in _cut(entry, axis)):
+        if not any(one.picked == size_of(axis.bounds(one.cell)) for one in _cut(entry, axis)):
             return False
     return True
 

@@ -73,9 +73,8 @@ def nbytes_text(nbytes: float) -> str:
 def html(view: LazyArray) -> str:
     """The same as a table, beside the grid of the source's last two axes with the view's cells marked."""
     rows = "".join(f"<tr><th>{name}</th><td>{markup.escape(told)}</td></tr>" for name, told in facts(view))
-    return (
-        f'<table class="cyzarr-view"><tr><td><b>LazyArray</b><table>{rows}</table></td><td>{_picture(view)}</td></tr></table>'
-    )
+    table = f"<b>LazyArray</b><table>{rows}</table>"
+    return f'<table class="cyzarr-view"><tr><td>{table}</td><td>{_picture(view)}</td></tr></table>'
 
 
 def _picture(view: LazyArray) -> str:
@@ -97,7 +96,8 @@ def _picture(view: LazyArray) -> str:
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}" stroke="#888"/>'
             )
     width, height = columns.extent * scale[1] + 2, rows.extent * scale[0] + 2
-    return f'<svg width="{width:.0f}" height="{height:.0f}" viewBox="-1 -1 {width:.0f} {height:.0f}">{"".join(drawn)}</svg>'
+    box = f'width="{width:.0f}" height="{height:.0f}" viewBox="-1 -1 {width:.0f} {height:.0f}"'
+    return f"<svg {box}>{''.join(drawn)}</svg>"
 
 
 def _per_bin(axis: GridAxis) -> int:
@@ -107,9 +107,7 @@ def _per_bin(axis: GridAxis) -> int:
 def _bins(axis: GridAxis) -> list[tuple[int, int]]:
     """Where the drawn cells begin and end."""
     by = _per_bin(axis)
-    return [
-        (axis.bounds(cell)[0], axis.bounds(min(cell + by, axis.count) - 1)[1]) for cell in range(0, axis.count, by)
-    ]
+    return [(axis.bounds(cell)[0], axis.bounds(min(cell + by, axis.count) - 1)[1]) for cell in range(0, axis.count, by)]
 
 
 def _marked(transform: IndexTransform, cells: Grid) -> set[tuple[int, int]]:

@@ -182,12 +182,10 @@ def _positions(array: Indices, domain: IndexDomain, axis: int, literal: bool) ->
 
 def map_of(array: Indices, offset: int = 0, stride: int = 1) -> Map:
     """The map of an index array; a constant where it holds one coordinate."""
-    return ConstantMap(offset + stride * int(array.reshape(-1)[0])) if array.size == 1 else ArrayMap(
-        array, offset, stride
+    return (
+        ConstantMap(offset + stride * int(array.reshape(-1)[0])) if array.size == 1 else ArrayMap(array, offset, stride)
     )
 
 
 def _labels(domain: IndexDomain) -> list[str]:
     return list(domain.labels or ("",) * domain.ndim)
-
-

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cyzarr.lazy.maps import ConstantMap, DimensionMap
+from cyzarr.lazy.maps import ArrayMap, ConstantMap, DimensionMap
 from cyzarr.lazy.transform import coordinates
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ class Points(NamedTuple):
 
     Attributes
     ----------
-    index : list of intp arrays
+    arrays : list of intp arrays
         Per axis of the source; they broadcast to `shape`.
     shape : tuple of int
         The domain's, but 1 where nothing depends on the axis.
     """
 
-    index: list[Array]
+    arrays: list[Array]
     shape: tuple[int, ...]
 
 
@@ -66,10 +66,10 @@ def _product(transform: IndexTransform) -> Product | None:
     axes: list[int] = []
     flipped: list[bool] = []
     for one in transform.output:
-        if type(one) is ConstantMap:
+        if isinstance(one, ConstantMap):
             entries.append(one.offset)
             continue
-        if type(one) is DimensionMap:
+        if isinstance(one, DimensionMap):
             axis, step = one.input_dimension, one.stride
             count = shape[axis]
             first = one.offset + step * least[axis]
@@ -79,7 +79,7 @@ def _product(transform: IndexTransform) -> Product | None:
             last = first + (count - 1) * step
             entry: Any = range(first, last + 1, step) if step > 0 else range(last, first + 1, -step)
             down = step < 0
-        else:
+        elif isinstance(one, ArrayMap):
             depends = one.dependency_axes
             if len(depends) != 1:
                 return None
@@ -100,13 +100,13 @@ def _points(transform: IndexTransform) -> Points:
 
 def flat(points: Points) -> tuple[Array, ...]:
     """The index arrays, each of all points, contiguous."""
-    return tuple(np.ascontiguousarray(np.broadcast_to(one, points.shape)).reshape(-1) for one in points.index)
+    return tuple(np.ascontiguousarray(np.broadcast_to(one, points.shape)).reshape(-1) for one in points.arrays)
 
 
 def reach(plan: Product | Points) -> list[tuple[int, int]]:
     """Per axis of the source the least and the largest position."""
     if isinstance(plan, Points):
-        return [(int(one.min()), int(one.max())) for one in plan.index]
+        return [(int(one.min()), int(one.max())) for one in plan.arrays]
     found = []
     for one in plan.entries:
         if isinstance(one, np.ndarray):
@@ -160,7 +160,7 @@ def slices(entries: tuple[Any, ...]) -> tuple[Any, ...]:
 def take(array: Array, plan: Product | Points, shape: tuple[int, ...]) -> Array:
     """The cells of an array in memory, in the domain's shape; may be a view of it."""
     if isinstance(plan, Points):
-        found = array[tuple(plan.index)]
+        found = array[tuple(plan.arrays)]
         return found if found.shape == shape else np.broadcast_to(found, shape, subok=True)
     picked = array[(*(slice(None) if isinstance(one, np.ndarray) else one for one in slices(plan.entries)), ...)]
     axis = 0
@@ -174,9 +174,9 @@ def take(array: Array, plan: Product | Points, shape: tuple[int, ...]) -> Array:
 def hull(plan: Product | Points) -> tuple[tuple[slice, ...], Product | Points]:
     """A slice per axis that covers all cells, and the plan that picks them from what it gives."""
     if isinstance(plan, Points):
-        least = [int(one.min()) for one in plan.index]
-        cover = [slice(lo, int(one.max()) + 1) for lo, one in zip(least, plan.index, strict=True)]
-        return tuple(cover), Points([one - lo for lo, one in zip(least, plan.index, strict=True)], plan.shape)
+        least = [int(one.min()) for one in plan.arrays]
+        cover = [slice(lo, int(one.max()) + 1) for lo, one in zip(least, plan.arrays, strict=True)]
+        return tuple(cover), Points([one - lo for lo, one in zip(least, plan.arrays, strict=True)], plan.shape)
     found: list[slice] = []
     within: list[Any] = []
     for entry in plan.entries:

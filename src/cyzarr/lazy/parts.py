@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cyzarr.lazy.lowering import size
-from cyzarr.lazy.maps import ArrayMap, ConstantMap, DimensionMap, IndexDomain
+from cyzarr.lazy.maps import ArrayMap, DimensionMap, IndexDomain
 from cyzarr.lazy.transform import IndexTransform, coordinates
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ class Cut(NamedTuple):
         Per output of the group.
     interval : tuple of int, or None
         The coordinates of its axis that lie there, where these are an interval.
-    index : list of intp arrays, or None
+    picked : list of intp arrays, or None
         Else, per axis of the group, the positions (from 0) that lie there, taken together.
     """
 
     cells: tuple[int, ...]
     interval: tuple[int, int] | None
-    index: list[Array] | None
+    picked: list[Array] | None
 
 
 class Projection(NamedTuple):
@@ -212,12 +212,14 @@ def _piece(transform: IndexTransform, cells: tuple[int, ...], groups: list[Group
     for group, cut in zip(groups, cuts, strict=True):
         if cut.interval is not None:
             least[group.axes[0]], beyond[group.axes[0]] = cut.interval
-        elif cut.index is not None:
-            gathered.append((group.axes, cut.index))
+        elif cut.picked is not None:
+            gathered.append((group.axes, cut.picked))
     selection = [slice(lo - o, hi - o) for lo, hi, o in zip(least, beyond, domain.inclusive_min, strict=True)]
     if not gathered:
         box = IndexDomain(least, beyond, domain.labels)
-        return Piece(cells, IndexTransform.identity(box), tuple(slice(one.start, one.stop, 1) for one in selection), True)
+        return Piece(
+            cells, IndexTransform.identity(box), tuple(slice(one.start, one.stop, 1) for one in selection), True
+        )
     if len(gathered) == 1 and len(gathered[0][1][0]) > 1:
         return _among_slices(cells, domain, selection, *gathered[0])
     return _mesh(cells, domain, selection, gathered)
@@ -264,9 +266,7 @@ def _mesh(
         for axis, picked in zip(axes, index, strict=True):
             out[axis] = picked.reshape([-1 if place == at else 1 for place in range(len(places))])
             lo = domain.inclusive_min[axis]
-            output[axis] = (
-                ArrayMap(out[axis], lo) if axis in taken else DimensionMap(at, lo + selection[axis].start)
-            )
+            output[axis] = ArrayMap(out[axis], lo) if axis in taken else DimensionMap(at, lo + selection[axis].start)
     shape = [len(index[0]) for _, index in places]
     return Piece(cells, IndexTransform(IndexDomain.from_shape(shape), output), tuple(out), False)
 
@@ -289,7 +289,7 @@ def _is_full(part: IndexTransform, bounds: list[tuple[int, int]]) -> bool:
     """Whether a box addresses each coordinate of its cell exactly once."""
     seen = set()
     for one, (lo, hi) in zip(part.output, bounds, strict=True):
-        if isinstance(one, ConstantMap):
+        if not isinstance(one, DimensionMap):
             if hi - lo != 1:
                 return False
             continue

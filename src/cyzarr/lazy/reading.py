@@ -108,7 +108,9 @@ def read_part(view: LazyArray, part: Part, out: Any) -> None:
     context = Context(part.transform.translate_domain_to((0,) * len(shape)), part.projection)
     answer = view.reader.read_into(view._source, context, into)
     if answer is not None:
-        raise TypeError(f"read_into of {type(view.reader).__name__} gave a {type(answer).__name__}; it is to fill `out`")
+        raise TypeError(
+            f"read_into of {type(view.reader).__name__} gave a {type(answer).__name__}; it is to fill `out`"
+        )
     if not (direct and selection):
         out[selection] = into
 

@@ -112,7 +112,8 @@ cdef class IndexTransform:
             Where a cell is taken to a coordinate outside of the other's domain.
         """
         if len(self.output) != len(inner.domain.inclusive_min):
-            raise ValueError(f"output rank {len(self.output)} doesn't match input rank {len(inner.domain.inclusive_min)}")
+            raise ValueError(
+                f"output rank {len(self.output)} doesn't match input rank {len(inner.domain.inclusive_min)}")
         if 0 not in self.domain.shape:
             for axis, bounds in enumerate(self.output_ranges()):
                 check_within(bounds, inner.domain.inclusive_min[axis], inner.domain.exclusive_max[axis], axis)
@@ -136,7 +137,8 @@ cdef class IndexTransform:
         """
         point = [operator.index(one) for one in point]
         if len(point) != len(self.domain.inclusive_min):
-            raise ValueError(f"a point of {len(point)} coordinates for a domain of rank {len(self.domain.inclusive_min)}")
+            raise ValueError(
+                f"a point of {len(point)} coordinates for a domain of rank {len(self.domain.inclusive_min)}")
         for axis, at in enumerate(point):
             check_within((at, at), self.domain.inclusive_min[axis], self.domain.exclusive_max[axis], axis)
         return tuple([applied(one, point, self.domain) for one in self.output])
@@ -164,7 +166,8 @@ cdef class IndexTransform:
         shift = [operator.index(one) for one in shift]
         if len(shift) != len(self.output):
             raise ValueError(f"{len(shift)} offsets for {len(self.output)} outputs")
-        return transform_of(self.domain, tuple([scaled(one, 1, by) for one, by in zip(self.output, shift)]), self.affine)
+        moved = tuple([scaled(one, 1, by) for one, by in zip(self.output, shift)])
+        return transform_of(self.domain, moved, self.affine)
 
     def translate_domain_by(self, shift):
         """The domain moved by an offset per axis; each cell addresses what it did."""
@@ -186,7 +189,8 @@ cdef class IndexTransform:
             Where outputs are not the axes, each once, with strides of 1 or -1.
         """
         rank = len(self.domain.inclusive_min)
-        if sorted([one.input_dimension if type(one) is DimensionMap else -1 for one in self.output]) != list(range(rank)):
+        reads = sorted([one.input_dimension if type(one) is DimensionMap else -1 for one in self.output])
+        if reads != list(range(rank)):
             raise ValueError("only a transform whose outputs are its axes, each once, can be inverted")
         output = [None] * rank
         for axis, one in enumerate(self.output):
@@ -272,7 +276,8 @@ cdef object fitting(object one, IndexDomain domain, Py_ssize_t axis):
     """A map as it is kept: of one coordinate, a constant."""
     if type(one) is DimensionMap:
         if one.input_dimension >= len(domain.inclusive_min):
-            raise ValueError(f"output {axis}: no axis {one.input_dimension} in a domain of rank {len(domain.inclusive_min)}")
+            raise ValueError(
+                f"output {axis}: no axis {one.input_dimension} in a domain of rank {len(domain.inclusive_min)}")
     elif type(one) is ArrayMap:
         shape = one.index_array.shape
         if len(shape) != len(domain.inclusive_min) or any([
@@ -327,7 +332,8 @@ def straight(IndexTransform transform not None):
         lo, hi = domain.inclusive_min[along.input_dimension], domain.exclusive_max[along.input_dimension]
         if along.input_dimension != axis or along.stride <= 0 or lo == hi:
             return None
-        entries.append(range(along.offset + along.stride * lo, along.offset + along.stride * (hi - 1) + 1, along.stride))
+        first, last = along.offset + along.stride * lo, along.offset + along.stride * (hi - 1)
+        entries.append(range(first, last + 1, along.stride))
         axis += 1
     return tuple(entries) if axis == len(domain.inclusive_min) else None
 
@@ -342,8 +348,9 @@ cdef IndexTransform pick_basic(IndexTransform self, object key, bint literal):
     if rank > MAX_RANK:
         raise IndexError(f"more than {MAX_RANK} axes")
     parse_basic(domain, key if isinstance(key, tuple) else (key,), literal, picks, news, rank)
-    return transform_of(new_domain(domain, picks, news, rank), new_output(self, picks, news, rank), self.affine) if (
-        self.affine) else settled(new_domain(domain, picks, news, rank), new_output(self, picks, news, rank))
+    made = new_domain(domain, picks, news, rank)
+    output = new_output(self, picks, news, rank)
+    return transform_of(made, output, True) if self.affine else settled(made, output)
 
 
 cdef IndexTransform settled(IndexDomain domain, tuple output):

@@ -124,8 +124,7 @@ class LazyArray:
         if not self.is_box:
             return None
         return tuple(
-            1 if isinstance(one, ConstantMap) or one.stride == 0 else abs(one.stride)
-            for one in self._transform.output
+            1 if isinstance(one, ConstantMap) or one.stride == 0 else abs(one.stride) for one in self._transform.output
         )
 
     # --- selecting

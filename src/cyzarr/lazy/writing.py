@@ -146,10 +146,11 @@ def _meshed(entries: tuple[Any, ...]) -> tuple[Any, ...]:
 
 # --- one element at a time
 
+
 def _set_each(source: Any, plan: Product | Points, values: Array) -> None:
     """An assignment per element, in C order of the view, without reading."""
     if isinstance(plan, Points):
-        index = plan.index
+        index = plan.arrays
     else:
         index = _expanded(plan, values.ndim)
     along = [np.broadcast_to(one, values.shape).reshape(-1).tolist() for one in index]
@@ -182,6 +183,7 @@ def _expanded(plan: Product, rank: int) -> list[Array]:
 
 # --- a block for each touched cell
 
+
 def _set_blocks(source: Any, planned: list[Block]) -> None:
     _tell_written([(block.cells, _block_setter(source, block)) for block in planned], "cell")
 
@@ -202,6 +204,7 @@ def _tell_written(steps: list[tuple[tuple[int, ...], Callable[[], None]]], what:
             before = [steps[one][0] for one in range(done)]
             shown = ", ".join(map(str, before[:100])) + (" ..." if done > 100 else "")
             error.add_note(
-                f"written before: {done} of {len(steps)} {what}s{': ' + shown if done else ''}; {what} {at} may be in part"
+                f"written before: {done} of {len(steps)} {what}s{': ' + shown if done else ''}; "
+                f"{what} {at} may be in part"
             )
             raise

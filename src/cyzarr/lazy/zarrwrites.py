@@ -49,7 +49,9 @@ def _what_is_there(source: Any, entries: tuple[Any, ...], values: Array, cells: 
     """Which cells hold what was to be written. zarr writes many at a time, and says not which; so they are read."""
     if cells is None:
         return "some of it may be written"
-    there, other, unknown = [], [], []
+    there: list[tuple[int, ...]] = []
+    other: list[tuple[int, ...]] = []
+    unknown: list[tuple[int, ...]] = []
     for block in blocks((entries, values), cells):
         try:
             found = np.asarray(source[block.hull])[block.at]
