@@ -81,10 +81,10 @@ _direct: Any = None
 def _load_direct() -> Any:
     """The direct road, which needs zarr: loaded when a zarr array is read."""
     global _direct
-    from cyzarr.plan import direct
+    from cyzarr.plan import viewreads
 
-    _direct = direct
-    return direct
+    _direct = viewreads
+    return viewreads
 
 
 def check_range(plan: Product | Points, source: Any) -> None:

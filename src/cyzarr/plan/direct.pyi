@@ -1,6 +1,5 @@
 from typing import Any
 
-import numpy as np
 from typing_extensions import disjoint_base
 
 from cyzarr.kernels.program import Program
@@ -46,13 +45,6 @@ def read_picked(
     brief: bool,
 ) -> Any: ...
 def in_memory(async_array: Any, out: Any, prototype: Any) -> bool | None: ...
-def native_dtype(array: Any) -> np.dtype[Any] | None: ...
-def read_fresh(array: Any, entries: tuple[Any, ...]) -> np.ndarray[Any, Any] | None:
-    """Read entries into a fresh C-contiguous array; None where that isn't possible."""
-
-def read_view(array: Any, entries: tuple[Any, ...], points: bool, out: np.ndarray[Any, Any]) -> bool:
-    """Read entries, or points, into `out`; False where zarr's own code must say what this is."""
-
 def set_zarr_function(name: str, function: object) -> None: ...
 def set_active(on: bool) -> None: ...
 def is_active() -> bool: ...

@@ -21,7 +21,6 @@ from zarr.storage import LocalStore, MemoryStore, StorePath
 from cyzarr import _zarr, config, observe
 from cyzarr.kernels.execute cimport ReadHolder, object_key, read_raise, read_run_held, reads_run
 from cyzarr.kernels.files cimport nowait_works
-from cyzarr.kernels.program cimport Program
 from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
@@ -68,32 +67,12 @@ cdef bint active = False
 cdef object seen_section = None
 cdef bint partial_reads = True
 
-cdef enum StoreKind:
-    LOCAL = 1
-    MEMORY = 2
-
 
 cdef class Compiled:
     """What is known of one AsyncArray; kept in its __dict__, valid while what it was made from is there.
 
     It is pickled as an empty dict, so that pickles open where cyzarr is not installed.
     """
-    cdef object metadata, config, store_path, store, path, root, pipeline
-    cdef Py_ssize_t n_attributes      # of the store's instance
-    cdef readonly Program program     # None: zarr's own code
-    cdef object grid                  # where chunks differ in shape; else None
-    cdef readonly object reason       # why, then
-    cdef StoreKind kind
-    cdef int ndim
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef bytes prefix                 # of file paths
-    cdef str key_prefix               # of keys
-    cdef bint lead, fortran, fill_missing
-    cdef bint chosen                  # by the user, another pipeline: no read of ours
-    cdef bint needs_loop              # a codec is a coroutine on zarr's loop
-    cdef bint may_be_brief            # all of its reads are kernels' work alone, of buffers in memory
-    cdef bint simple                  # the dtype is known by its number alone
-    cdef char separator
 
     def __reduce__(self):
         return dict, ()
@@ -434,7 +413,10 @@ cdef int run_released(Read* read, ReadHolder holder) except -1:
 # --- index arrays
 
 cdef object read_entries(Compiled made, tuple entries, bint points, bint field, bint brief, object out=None):
-    """Read per-axis entries (an int, a range or an intp array within the axis), or points. None: zarr's own code."""
+    """Read per-axis entries (an int, a range or an intp array within the axis), or points. None: zarr's own code.
+
+    `out` is an array of the data type and of the shape that the entries make.
+    """
     cdef Span spans[MAX_NDIM]
     cdef Key key
     cdef cnp.ndarray index
@@ -466,19 +448,7 @@ cdef object read_entries(Compiled made, tuple entries, bint points, bint field, 
         else:
             keep_axis(spans, &key, axis)
     key.field = field
-    if out is not None:
-        check_target(out, made, &key)
     return run(made, spans, &key, out, points, (entries, place), brief)
-
-
-cdef int check_target(cnp.ndarray out, Compiled made, const Key* key) except -1:
-    cdef int axis
-    if out.dtype != made.program.dtype or not out.flags.writeable or out.ndim != key.ndim:
-        raise TypeError(f"expected a writable array of {made.program.dtype} with {key.ndim} axes")
-    for axis in range(key.ndim):
-        if out.shape[axis] != key.shape[axis]:
-            raise ValueError(f"axis {axis}: {out.shape[axis]} places for {key.shape[axis]} positions")
-    return 0
 
 
 cdef object pick(Compiled made, object normalize, object selection, bint points, object fields, bint brief=False):
@@ -622,79 +592,6 @@ def in_memory(async_array, out, prototype):
     return None if made is None else made.kind == MEMORY
 
 
-# --- for lazy views, whether cyzarr is switched on or not
-
-def native_dtype(array):
-    """The data type that a direct read of this array gives; None where there is none."""
-    cdef Compiled made = native(array)
-    return None if made is None else made.program.dtype
-
-
-cdef int check_entries(tuple entries, Compiled made) except -1:
-    """Whether integers and ranges lie within the array; index arrays are looked at where they are read."""
-    cdef int axis = 0
-    cdef Py_ssize_t start, step, n
-    if len(entries) != made.ndim:
-        raise IndexError(f"{len(entries)} entries for {made.ndim} axes")
-    for entry in entries:
-        if type(entry) is range:
-            start, step, n = entry.start, entry.step, len(entry)
-            # Without multiplying, which might overflow.
-            if step < 1 or (n > 0 and (start < 0 or start >= made.shape[axis]
-                                       or (n - 1) > (made.shape[axis] - 1 - start) // step)):
-                raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
-        elif type(entry) is not np.ndarray and not 0 <= entry < made.shape[axis]:
-            raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
-        axis += 1
-    return 0
-
-
-def read_fresh(array, tuple entries not None):
-    """Read an entry per axis (an int or an ascending range) into a fresh array; None where that isn't C-contiguous.
-
-    None, too, where zarr's own code must say what this is.
-
-    Raises
-    ------
-    IndexError
-        Where a position lies outside of the array.
-    """
-    cdef Compiled made = native(array)
-    cdef object found
-    global served
-    if made is None or made.fortran:
-        return None
-    check_entries(entries, made)
-    found = read_entries(made, entries, False, False, False)
-    if found is not None:
-        served += 1
-    return found
-
-
-def read_view(array, tuple entries not None, bint points, out not None):
-    """Read an entry per axis (an int, an ascending range, an intp array), or points, into `out`, of any strides.
-
-    Returns
-    -------
-    bool
-        False where zarr's own code must say what this is; what `out` holds is undefined then.
-
-    Raises
-    ------
-    IndexError
-        Where a position lies outside of the array.
-    """
-    cdef Compiled made = native(array)
-    global served
-    if made is None:
-        return False
-    check_entries(entries, made)
-    if read_entries(made, entries, points, False, False, out) is None:
-        return False
-    served += 1
-    return True
-
-
 # --- what activate and observe need
 
 def set_zarr_function(str name not None, function):
@@ -719,6 +616,11 @@ def is_active():
 def set_tracing(bint on):
     global tracing
     tracing = on
+
+
+cdef void count_served() noexcept:
+    global served
+    served += 1
 
 
 def served_reads():
