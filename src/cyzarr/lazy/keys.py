@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cyzarr.errors import BoundsCheckError, VindexInvalidSelectionError
-from cyzarr.lazy.maps import ArrayMap, ConstantMap, DimensionMap, IndexDomain
+from cyzarr.lazy.maps import ArrayMap, ConstantMap, DimensionMap, IndexDomain, adopted
 
 if TYPE_CHECKING:
     Indices = np.ndarray[Any, Any]
@@ -165,6 +165,7 @@ def _positions(array: Indices, domain: IndexDomain, axis: int, literal: bool) ->
         if array.shape != (extent,):
             raise IndexError(f"a mask of shape {array.shape} for axis {axis} of extent {extent}")
         return np.flatnonzero(array) + least
+    low = 0
     if array.size:
         low, high = int(array.min()), int(array.max())
         if literal and (low < least or high >= least + extent):
@@ -173,18 +174,18 @@ def _positions(array: Indices, domain: IndexDomain, axis: int, literal: bool) ->
         if not literal and (low < -extent or high >= extent):
             wrong = low if low < -extent else high
             raise IndexError(f"index {wrong} is out of bounds for axis {axis} with size {extent}")
-    at = array.astype(np.intp)
+    at = array.astype(np.intp, order="C")
     if not literal:
-        at[at < 0] += extent
-        at += least
+        if low < 0:
+            at[at < 0] += extent
+        if least:
+            at += least
     return at
 
 
-def map_of(array: Indices, offset: int = 0, stride: int = 1) -> Map:
-    """The map of an index array; a constant where it holds one coordinate."""
-    return (
-        ConstantMap(offset + stride * int(array.reshape(-1)[0])) if array.size == 1 else ArrayMap(array, offset, stride)
-    )
+def map_of(array: Indices) -> Map:
+    """The map of an own contiguous intp array; a constant where it holds one coordinate."""
+    return ConstantMap(int(array.item())) if array.size == 1 else adopted(array)
 
 
 def _labels(domain: IndexDomain) -> list[str]:

@@ -330,6 +330,11 @@ cdef class ArrayMap:
 
 # --- for the modules above; these check nothing
 
+def adopted(index_array, offset=0, stride=1):
+    """An ArrayMap of a contiguous intp array that is nobody else's; it is frozen, not copied."""
+    return indexed(index_array, offset, stride)
+
+
 cdef IndexDomain domain_of(tuple least, tuple beyond, tuple labels):
     cdef IndexDomain made = IndexDomain.__new__(IndexDomain)
     made.inclusive_min = least

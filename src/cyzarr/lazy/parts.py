@@ -159,7 +159,7 @@ def _cut_indexed(transform: IndexTransform, group: Group, grid: Grid) -> list[Cu
 
 def sort_runs(keys: list[Array]) -> tuple[Array, list[int]]:
     """The order that sorts by several keys, the first one first, stable; and where runs of equal ones start and end."""
-    order = np.lexsort(keys[::-1])
+    order = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0], kind="stable")
     changes = np.zeros(max(len(order) - 1, 0), bool)
     for one in keys:
         along = one[order]

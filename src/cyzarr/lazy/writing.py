@@ -121,7 +121,12 @@ def _unique_points(plan: Points, values: Array) -> tuple[tuple[Any, ...], Array]
     # What nothing depends on repeats: its last.
     values = values[tuple(slice(-1, None) if extent == 1 else slice(None) for extent in plan.shape)].reshape(-1)
     index = lowering.flat(plan)
-    order, starts = parts.sort_runs(list(index))
+    try:
+        keys = [np.ravel_multi_index(index, [int(one.max()) + 1 for one in index])]
+    except ValueError:
+        # More places than an integer can number.
+        keys = list(index)
+    order, starts = parts.sort_runs(keys)
     last = order[np.array(starts[1:]) - 1]
     return tuple(one[last] for one in index), values[last]
 
