@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "asv_bench"
-MODULES = ("kernels", "metadata", "reads", "stores")
+MODULES = ("kernels", "lazy", "metadata", "reads", "stores")
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="asv_bench is not here")
 

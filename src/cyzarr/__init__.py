@@ -14,18 +14,32 @@ if TYPE_CHECKING:
     from cyzarr.codecs.bytes import BytesCodec
     from cyzarr.codecs.pipeline import CodecPipeline
     from cyzarr.codecs.sharding import ShardingCodec
-    from cyzarr.errors import CorruptChunkError
+    from cyzarr.errors import BoundsCheckError, CorruptChunkError, VindexInvalidSelectionError
+    from cyzarr.lazy.eager import EagerArrayAdapter
+    from cyzarr.lazy.maps import ArrayMap, ConstantMap, DimensionMap, IndexDomain
+    from cyzarr.lazy.transform import IndexTransform
+    from cyzarr.lazy.view import LazyArray, Partition
     from cyzarr.observe import Trace, trace
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArrayMap",
+    "BoundsCheckError",
     "BytesCodec",
     "CodecPipeline",
+    "ConstantMap",
     "CorruptChunkError",
+    "DimensionMap",
+    "EagerArrayAdapter",
+    "IndexDomain",
+    "IndexTransform",
+    "LazyArray",
+    "Partition",
     "ShardingCodec",
     "Status",
     "Trace",
+    "VindexInvalidSelectionError",
     "disable",
     "enable",
     "enabled",
@@ -34,12 +48,22 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ArrayMap": "cyzarr.lazy.maps",
+    "BoundsCheckError": "cyzarr.errors",
     "BytesCodec": "cyzarr.codecs.bytes",
     "CodecPipeline": "cyzarr.codecs.pipeline",
+    "ConstantMap": "cyzarr.lazy.maps",
     "CorruptChunkError": "cyzarr.errors",
+    "DimensionMap": "cyzarr.lazy.maps",
+    "EagerArrayAdapter": "cyzarr.lazy.eager",
+    "IndexDomain": "cyzarr.lazy.maps",
+    "IndexTransform": "cyzarr.lazy.transform",
+    "LazyArray": "cyzarr.lazy.view",
+    "Partition": "cyzarr.lazy.view",
     "ShardingCodec": "cyzarr.codecs.sharding",
     "Status": "cyzarr.activate",
     "Trace": "cyzarr.observe",
+    "VindexInvalidSelectionError": "cyzarr.errors",
     "disable": "cyzarr.activate",
     "enable": "cyzarr.activate",
     "enabled": "cyzarr.activate",

@@ -328,6 +328,22 @@ def results(missing: list[bool]) -> Any:
     return tuple({"status": "missing" if one else "present"} for one in missing)
 
 
+def set_slabs(array: Any, slabs: list[tuple[tuple[slice, ...], Any]]) -> list[BaseException | None]:
+    """Write slabs of an array that share no chunk, several at a time; what each raised, or None."""
+    limit = zarr.core.config.config.get("async.concurrency")
+
+    async def write_all() -> list[BaseException | None]:
+        gate = asyncio.Semaphore(limit or len(slabs))
+
+        async def write(key: tuple[slice, ...], value: Any) -> None:
+            async with gate:
+                await array._async_array.setitem(key, value)
+
+        return await asyncio.gather(*[write(key, value) for key, value in slabs], return_exceptions=True)
+
+    return zarr.core.sync.sync(write_all())
+
+
 def empty(shape: Any, dtype: np.dtype[Any], order: Any = "C") -> np.ndarray[Any, Any]:
     """A fresh array as zarr allocates it: NumPy's own empty drops the scale of a time without a unit."""
     made: Any = cpu.NDBuffer.empty(shape=tuple(shape), dtype=dtype, order=order)

@@ -28,3 +28,11 @@ class CorruptChunkError(ValueError, RuntimeError):
     ) -> None:
         super().__init__(message)
         self.key, self.inner, self.offset, self.length = key, inner, offset, length
+
+
+class BoundsCheckError(IndexError):
+    """A coordinate that lies outside of the domain it is used in."""
+
+
+class VindexInvalidSelectionError(IndexError):
+    """A selection of points by what gives no points, such as a slice."""

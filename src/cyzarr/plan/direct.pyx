@@ -21,7 +21,6 @@ from zarr.storage import LocalStore, MemoryStore, StorePath
 from cyzarr import _zarr, config, observe
 from cyzarr.kernels.execute cimport ReadHolder, object_key, read_raise, read_run_held, reads_run
 from cyzarr.kernels.files cimport nowait_works
-from cyzarr.kernels.program cimport Program
 from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
@@ -68,32 +67,12 @@ cdef bint active = False
 cdef object seen_section = None
 cdef bint partial_reads = True
 
-cdef enum StoreKind:
-    LOCAL = 1
-    MEMORY = 2
-
 
 cdef class Compiled:
     """What is known of one AsyncArray; kept in its __dict__, valid while what it was made from is there.
 
     It is pickled as an empty dict, so that pickles open where cyzarr is not installed.
     """
-    cdef object metadata, config, store_path, store, path, root, pipeline
-    cdef Py_ssize_t n_attributes      # of the store's instance
-    cdef readonly Program program     # None: zarr's own code
-    cdef object grid                  # where chunks differ in shape; else None
-    cdef readonly object reason       # why, then
-    cdef StoreKind kind
-    cdef int ndim
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef bytes prefix                 # of file paths
-    cdef str key_prefix               # of keys
-    cdef bint lead, fortran, fill_missing
-    cdef bint chosen                  # by the user, another pipeline: no read of ours
-    cdef bint needs_loop              # a codec is a coroutine on zarr's loop
-    cdef bint may_be_brief            # all of its reads are kernels' work alone, of buffers in memory
-    cdef bint simple                  # the dtype is known by its number alone
-    cdef char separator
 
     def __reduce__(self):
         return dict, ()
@@ -444,13 +423,16 @@ cdef int run_released(Read* read, ReadHolder holder) except -1:
 
 # --- index arrays
 
-cdef object read_entries(Compiled made, tuple entries, bint points, bint field, bint brief):
-    """Read per-axis entries (an int, a range or an intp array within the axis), or points. None: zarr's own code."""
+cdef object read_entries(Compiled made, tuple entries, bint points, bint field, bint brief, object out=None):
+    """Read per-axis entries (an int, a range or an intp array within the axis), or points. None: zarr's own code.
+
+    `out` is an array of the data type and of the shape that the entries make.
+    """
     cdef Span spans[MAX_NDIM]
     cdef Key key
     cdef cnp.ndarray index
-    cdef cnp.ndarray place = np.arange(
-        max([len(e) for e in entries if type(e) is np.ndarray], default=0), dtype=np.intp)
+    cdef Py_ssize_t longest = max([len(e) for e in entries if type(e) is np.ndarray], default=-1)
+    cdef cnp.ndarray place = None if longest < 0 else np.arange(longest, dtype=np.intp)
     cdef int axis
     memset(spans, 0, made.ndim * sizeof(Span))
     key.ndim = 0
@@ -477,7 +459,7 @@ cdef object read_entries(Compiled made, tuple entries, bint points, bint field, 
         else:
             keep_axis(spans, &key, axis)
     key.field = field
-    return run(made, spans, &key, None, points, (entries, place), brief)
+    return run(made, spans, &key, out, points, (entries, place), brief)
 
 
 cdef object pick(Compiled made, object normalize, object selection, bint points, object fields, bint brief=False):
@@ -645,6 +627,11 @@ def is_active():
 def set_tracing(bint on):
     global tracing
     tracing = on
+
+
+cdef void count_served() noexcept:
+    global served
+    served += 1
 
 
 def served_reads():

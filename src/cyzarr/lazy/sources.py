@@ -1,0 +1,170 @@
+"""What a view may be over: zarr arrays, NumPy arrays, and anything with a shape, a dtype and basic indexing."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cyzarr.errors import BoundsCheckError
+from cyzarr.lazy import grid, lowering
+
+if TYPE_CHECKING:
+    from cyzarr.lazy.grid import Grid
+    from cyzarr.lazy.lowering import Array, Points, Product
+
+
+def kind_of(source: Any) -> str:
+    """ "zarr", "numpy" or "other"."""
+    if isinstance(source, np.ndarray):
+        return "numpy"
+    zarr = sys.modules.get("zarr")
+    return "zarr" if zarr is not None and isinstance(source, zarr.Array) else "other"
+
+
+def is_plain_zarr(source: Any) -> bool:
+    """Whether it is exactly zarr's Array, whose ways of writing are known."""
+    zarr = sys.modules.get("zarr")
+    return zarr is not None and type(source) is zarr.Array
+
+
+def dtype_of(source: Any) -> np.dtype[Any]:
+    """A source's data type; TensorStore's says itself which it is of NumPy's."""
+    given = source.dtype
+    return given if isinstance(given, np.dtype) else np.dtype(getattr(given, "numpy_dtype", given))
+
+
+def read_grid(source: Any) -> Grid | None:
+    """The grid that a source says it can be read by; None where it says none."""
+    return _said(source, ("read_chunk_sizes", "chunks"))
+
+
+def write_grid(source: Any, kind: str) -> Grid | None:
+    """The grid that a source says it can be written by: of a zarr array, its shards, else chunks."""
+    # Before zarr has `write_chunk_sizes`, `chunks` are those within shards.
+    names = ("write_chunk_sizes", "shards", "chunks") if kind == "zarr" else ("write_chunk_sizes", "chunks")
+    return _said(source, names)
+
+
+def _said(source: Any, names: tuple[str, ...]) -> Grid | None:
+    for name in names:
+        try:
+            sizes = getattr(source, name)
+        except Exception:
+            continue
+        if sizes is not None:
+            return grid.found(tuple(source.shape), sizes)
+    return None
+
+
+def fresh(array: Any) -> Any:
+    """An own array of what was picked; masked where that is."""
+    if isinstance(array, np.ma.MaskedArray):
+        return array.copy()
+    return np.array(array, copy=True, order="C", subok=False)
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any], source: Any) -> Any:
+    if isinstance(source, np.ma.MaskedArray):
+        return np.ma.empty(shape, dtype)
+    if dtype.kind in "mM":
+        from cyzarr import _zarr
+
+        return _zarr.empty(shape, dtype)
+    return np.empty(shape, dtype)
+
+
+_direct: Any = None
+
+
+def _load_direct() -> Any:
+    """The direct road, which needs zarr: loaded when a zarr array is read."""
+    global _direct
+    from cyzarr.plan import viewreads
+
+    _direct = viewreads
+    return viewreads
+
+
+def check_range(plan: Product | Points, source: Any) -> None:
+    """Raise where a plan reaches beyond a source, which may have been resized since the view was made.
+
+    Raises
+    ------
+    BoundsCheckError
+    """
+    bounds = lowering.reach(plan)
+    if len(bounds) != len(source.shape):
+        raise BoundsCheckError(f"a view of {len(bounds)} axes of a source of {len(source.shape)}")
+    for axis, ((low, high), extent) in enumerate(zip(bounds, source.shape, strict=True)):
+        if low < 0 or high >= extent:
+            raise BoundsCheckError(f"axis {axis}: {low} to {high} is not within the source's extent of {extent}")
+
+
+def read_straight(source: Any, entries: tuple[Any, ...]) -> Any:
+    """Ints and ascending ranges of a zarr array by the direct road; None where it doesn't lead there."""
+    return (_direct or _load_direct()).read_fresh(source, entries)
+
+
+def read_zarr(source: Any, plan: Product | Points, shape: tuple[int, ...]) -> Array:
+    """The cells of a zarr array: by the direct road, else by the array's own methods, all at once either way."""
+    direct = _direct or _load_direct()
+    dtype = direct.native_dtype(source)
+    if dtype is not None:
+        out = _read_direct(direct, source, plan, shape, dtype)
+        if out is not None:
+            return out
+    check_range(plan, source)
+    if isinstance(plan, lowering.Points):
+        picked = _as_array(source.get_coordinate_selection(lowering.flat(plan)))
+        return fresh(np.broadcast_to(picked.reshape(plan.shape), shape))
+    entries = lowering.slices(plan.entries)
+    if any(isinstance(one, np.ndarray) for one in entries):
+        picked = source.get_orthogonal_selection(entries)
+    else:
+        picked = source.get_basic_selection(entries)
+    picked = _as_array(picked)
+    found = lowering.arranged(plan, picked, shape)
+    owned = found is picked and picked.flags.writeable and picked.flags.c_contiguous
+    return found if owned else fresh(found)
+
+
+def read_box(source: Any, box: tuple[slice, ...]) -> Array:
+    """A box of a zarr array."""
+    entries = tuple(range(one.start, one.stop) for one in box)
+    plan = lowering.Product(entries, list(range(len(box))), [False] * len(box))
+    return read_zarr(source, plan, tuple(len(one) for one in entries))
+
+
+def _as_array(found: Any) -> Array:
+    """What zarr gave; a scalar as an array, be it an object or not."""
+    if isinstance(found, np.ndarray):
+        return found
+    if isinstance(found, np.generic):
+        return np.asarray(found)
+    made = np.empty((), object)
+    made[()] = found
+    return made
+
+
+def _read_direct(
+    direct: Any, source: Any, plan: Product | Points, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array | None:
+    out: Array = empty(shape, dtype, None)
+    if isinstance(plan, lowering.Points):
+        small = out if plan.shape == shape else empty(plan.shape, dtype, None)
+        if not direct.read_view(source, lowering.flat(plan), True, small.reshape(-1)):
+            return None
+        if small is not out:
+            out[...] = small
+        return out
+    into = lowering.target(plan, out)
+    if into is not None:
+        return out if direct.read_view(source, plan.entries, False, into) else None
+    extents = tuple(len(one) for one in plan.entries if not isinstance(one, int))
+    small = empty(extents, dtype, None)
+    if not direct.read_view(source, plan.entries, False, small):
+        return None
+    out[...] = lowering.arranged(plan, small, shape)
+    return out

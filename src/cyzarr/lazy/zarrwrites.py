@@ -1,0 +1,97 @@
+"""Writing to zarr arrays: never a coordinate twice, and no chunk or shard in two steps.
+
+zarr itself reads, merges and writes each touched chunk once, several at a time, so it is handed selections without
+duplicates whole. Where index arrays overwrite cells whole, which it would read all the same, it is handed the cells.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cyzarr import _zarr
+from cyzarr.lazy import lowering, sources
+from cyzarr.lazy.blocks import Block, blocks, fill_cells, is_points, merged, widened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cyzarr.lazy.grid import Grid
+
+    Array = np.ndarray[Any, Any]
+
+# Cells that are merged before they are written, bytes.
+BATCH_NBYTES = 1 << 26
+
+
+def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
+    """Write to entries without duplicates: ints, ranges and ascending arrays, or points."""
+    cells = sources.write_grid(source, "zarr")
+    fancy = any(isinstance(entry, np.ndarray) for entry in entries)
+    if fancy and cells is not None and fill_cells(entries, values, cells):
+        _write_cells(source, [widened(one, cells) for one in blocks((entries, values), cells)])
+        return
+    try:
+        if is_points(entries, values):
+            source.set_coordinate_selection(entries, values)
+        elif fancy:
+            source.set_orthogonal_selection(lowering.slices(entries), values)
+        else:
+            source[lowering.slices(entries)] = values
+    except Exception as error:
+        error.add_note(_what_is_there(source, entries, values, cells))
+        raise
+
+
+def _what_is_there(source: Any, entries: tuple[Any, ...], values: Array, cells: Grid | None) -> str:
+    """Which cells hold what was to be written. zarr writes many at a time, and says not which; so they are read."""
+    if cells is None:
+        return "some of it may be written"
+    there: list[tuple[int, ...]] = []
+    other: list[tuple[int, ...]] = []
+    unknown: list[tuple[int, ...]] = []
+    for block in blocks((entries, values), cells):
+        try:
+            found = np.asarray(source[block.hull])[block.at]
+            same = (found == block.values) | ((found != found) & (block.values != block.values))
+        except Exception:
+            unknown.append(block.cells)
+        else:
+            (there if np.all(same) else other).append(block.cells)
+    told = [f"written: {_shown(there)}", f"not written: {_shown(other)}"]
+    return "; ".join(told + ([f"can't be read: {_shown(unknown)}"] if unknown else []))
+
+
+def _shown(cells: list[tuple[int, ...]]) -> str:
+    return f"{len(cells)} cells" + (f" {', '.join(map(str, cells[:100]))}" if cells else "")
+
+
+def _write_cells(source: Any, planned: list[Block]) -> None:
+    """Merge and write whole cells, in batches that fit in memory."""
+    done: list[tuple[int, ...]] = []
+    for batch in _batches(planned):
+        slabs = [(one.hull, merged(one, None if _covers(one) else sources.read_box(source, one.hull))) for one in batch]
+        errors = _zarr.set_slabs(source, slabs)
+        done += [one.cells for one, error in zip(batch, errors, strict=True) if error is None]
+        failed = [error for error in errors if error is not None]
+        if failed:
+            failed[0].add_note(f"written: {_shown(done)}; of {len(planned)} cells in all")
+            raise failed[0]
+
+
+def _covers(block: Block) -> bool:
+    return block.values.size == lowering.size(tuple(one.stop - one.start for one in block.hull))
+
+
+def _batches(planned: list[Block]) -> Iterator[list[Block]]:
+    if not planned:
+        return
+    nbytes = max(lowering.size(tuple(one.stop - one.start for one in block.hull)) for block in planned)
+    nbytes *= planned[0].values.dtype.itemsize
+    count = max(1, BATCH_NBYTES // max(nbytes, 1))
+    for start in itertools.count(0, count):
+        if start >= len(planned):
+            return
+        yield planned[start : start + count]
