@@ -15,7 +15,7 @@ from zarr.core.buffer.cpu import Buffer, NDBuffer
 from zarr.storage import LocalStore, LoggingStore, MemoryStore, StorePath, WrapperStore, ZipStore
 
 from support.compare import Outcome, assert_same_values
-from support.doors import PLAIN, asks_our_codecs, assert_native, by_codecs_alone, needs_cyzarr, trace
+from support.doors import DIRECT, PLAIN, asks_our_codecs, assert_native, by_codecs_alone, needs_cyzarr, trace
 from support.handmade import Stored, crc32c, document, le, shard, store, zstd
 from support.process import run_python
 
@@ -180,6 +180,51 @@ def test_methods_overridden_on_the_class(door, stored, values, tmp_path, monkeyp
     if get_sync is not None:
         monkeypatch.setattr(LocalStore, "get_sync", own_get_sync)
     check(array, values)
+
+
+@pytest.mark.skipif(PLAIN, reason="about cyzarr, which this run leaves out")
+@pytest.mark.parametrize("kind", [LocalStore, MemoryStore])
+@pytest.mark.parametrize(
+    "name", ["get", "get_sync", "get_partial_values", "_ensure_open", "_ensure_open_sync", "_open"]
+)
+def test_any_method_around_a_read_patched_on_the_class(stored, values, put, kind, name, monkeypatch):
+    """Each that zarr may call on its way to a file or a dict keeps the direct roads off, and on again without it."""
+    from cyzarr.stores import plain
+
+    assert name in plain.WATCHED
+    array = zarr.open_array(put(stored), mode="r")
+    method = getattr(kind, name, None)
+    watched = type(array.store) is kind
+
+    def own(*args, **kwargs):
+        return method(*args, **kwargs)
+
+    with DIRECT.through():
+        for patched in (False, True, False):
+            with monkeypatch.context() as patch:
+                if patched:
+                    patch.setattr(kind, name, own, raising=False)
+                assert plain.is_plain(array.store) is not (patched and watched)
+                with trace() as counts:
+                    assert_same_values(array[1:8, 3:7], values[1:8, 3:7])
+                assert counts.reads["direct"] == (0 if patched and watched else 1)
+
+
+@pytest.mark.parametrize("read_before", [True, False])
+@pytest.mark.parametrize("name", ["_is_open", "_store_dict", "root"])
+def test_a_store_that_is_made_otherwise(door, stored, values, put, name, read_before, monkeypatch):
+    """A zarr whose stores don't hold these in their instances' dicts: by their own methods, without an error."""
+    array = zarr.open_array(put(stored), mode="r")
+    if name not in array.store.__dict__:
+        pytest.skip("nothing that such a store holds")
+    if read_before:
+        array[0, 0]
+    kept = array.store.__dict__.pop(name)
+    monkeypatch.setattr(type(array.store), name, property(lambda self: kept), raising=False)
+    for key in [np.s_[...], np.s_[1:8, 3:7], np.s_[5]]:
+        with trace() as counts:
+            assert_same_values(array[key], values[key])
+        assert PLAIN or "direct" not in counts.reads
 
 
 class Mapping(collections.UserDict):

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -27,6 +28,7 @@ if PLAIN:
 
 import cyzarr
 from cyzarr.stores import indexcache
+from cyzarr.stores.ranges import Request
 
 VALUES = np.arange(1, 1201, dtype="<i4").reshape(24, 50)
 CODECS = [shard((2, 5), [le()])]
@@ -430,6 +432,51 @@ def test_the_cache_against_a_model(steps):
             del model[next(iter(model))]
         assert cache.nbytes == sum(ENTRY + len(one) for one in model.values()) <= limit
         assert len(cache) == len(model)
+
+
+def test_one_that_has_no_room_drives_out_no_others():
+    cache = indexcache.IndexCache()
+    held, _ = example()
+    for key, nbytes in [("a", 10), ("b", 100)]:
+        cache.land(cache.claim(held, key, "end")[1], bytes(nbytes), ENTRY + 50)
+    assert [entry[1] for entry in cache._kept] == ["a"]
+
+
+def test_a_promise_that_is_withdrawn_while_an_index_is_under_way():
+    """It is of use to that read, and not kept."""
+    cache = indexcache.IndexCache()
+    held, _ = example()
+    _, flight, _ = cache.claim(held, "a", "end")
+    cache.trim(0)
+    cache.land(flight, b"index", 1 << 20)
+    assert flight.landed.result() == b"index"
+    assert not cache.used
+
+
+def test_a_bound_that_is_lowered():
+    """The least recently used go at the next read, which needs no index for that."""
+    _, array = example()
+    with cyzarr.enabled(), zarr.config.set(PROMISE):
+        array[:, 0]
+        assert len(indexcache.cache) == 4
+        with zarr.config.set({"cyzarr.index_cache_nbytes": 2 * (INDEX_NBYTES + ENTRY)}):
+            array[0:6]
+            assert [entry[1] for entry in indexcache.cache._kept] == ["c/2/0", "c/3/0"]
+
+
+def test_what_an_entry_takes():
+    """The bound counts what is kept of many small indexes, not their bytes alone."""
+    cache = indexcache.IndexCache()
+    held, _ = example()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for i in range(2000):
+            cache.land(cache.claim(held, f"c/{i}", Request(last=20))[1], bytes(20), 1 << 40)
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert 0.7 * taken <= cache.nbytes <= 2 * taken
 
 
 def test_what_the_settings_forbid_is_forgotten():

@@ -22,6 +22,7 @@ if PLAIN:
     pytest.skip("about cyzarr, which this run leaves out", allow_module_level=True)
 
 from cyzarr import CorruptChunkError, stores
+from cyzarr.stores import kinds
 
 DATA = bytes(range(100))
 
@@ -178,6 +179,20 @@ def test_registered_asynchronously_and_without_getsize():
     assert stores.getsize(store, "a") == 100
     with pytest.raises(KeyError):
         asyncio.run(stores.getsize_async(store, "b"))
+
+
+@pytest.mark.parametrize("kind", [LocalStore, MemoryStore])
+def test_stores_that_are_read_directly_can_not_be_registered(kind):
+    """They would be asked by one road and not by another; their subclasses are asked by all."""
+    with pytest.raises(ValueError, match=f"{kind.__name__} is read directly"):
+        stores.register(kind, lambda store: True, opaque_range)
+    assert kind not in kinds._kinds
+
+    class Own(kind):
+        """One that is asked otherwise."""
+
+    stores.register(Own, lambda store: True, lambda store, key, byte_range: b"abc")
+    assert stores.read_range(Own("nowhere") if kind is LocalStore else Own(), "a") == b"abc"
 
 
 def test_a_registered_store_that_lies():

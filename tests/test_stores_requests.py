@@ -12,7 +12,7 @@ import pytest
 import zarr
 from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer.cpu import Buffer
-from zarr.storage import MemoryStore, WrapperStore
+from zarr.storage import LoggingStore, MemoryStore, WrapperStore
 
 from support.asked import AskedStore, RangesStore, SizedStore
 from support.compare import Outcome, assert_same_values
@@ -229,6 +229,101 @@ def test_wrappers_as_zarr_honours_them(wrapper, around, codecs):
                 continue
             assert got.error is None
             assert_same_values(got.value, expected.value)
+
+
+class PlainIterator:
+    """An iterator that has nothing to close."""
+
+    def __init__(self, groups):
+        self.groups = groups
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        return await self.groups.__anext__()
+
+
+class IteratorStore(MemoryStore):
+    """One whose get_ranges is no generator."""
+
+    def get_ranges(self, key, byte_ranges, *, prototype, **limits):
+        return PlainIterator(super().get_ranges(key, byte_ranges, prototype=prototype, **limits))
+
+
+@needs_ranges
+def test_ranges_by_a_plain_iterator():
+    stored, a = scattered()
+    array = zarr.open_array(IteratorStore(dict(stored.memory()._store_dict), read_only=True), mode="r")
+    with cyzarr.enabled(), cyzarr.trace() as counts:
+        assert_same_values(array[KEY], a[KEY])
+    assert counts.reads == {"pipeline": 1}
+
+
+class SizedWrapper(WrapperStore):
+    """A wrapper that knows the lengths of objects, around a store that must read them for that."""
+
+    async def getsize(self, key):
+        return len(self._store._store_dict[key])
+
+
+def test_a_wrapper_that_tells_lengths():
+    for kind, asked in [
+        (SizedWrapper, [RangeByteRequest(1200, 1600)]),
+        (WrapperStore, [None]),
+        (LoggingStore, [None]),
+    ]:
+        held, a = plain_chunk(AskedStore)
+        array = zarr.open_array(kind(held), mode="r")
+        held.reset()
+        with cyzarr.enabled():
+            assert_same_values(array[3], a[3])
+        assert held.log == [("c/0/0", one) for one in asked]
+    held, _ = plain_chunk()
+    array = zarr.open_array(LoggingStore(held), mode="r")
+    held.reset()
+    with cyzarr.enabled():
+        array[3]
+    assert sorted(map(str, held.log)) == sorted(map(str, [("c/0/0", RangeByteRequest(1200, 1600)), ("c/0/0", "size")]))
+
+
+def test_wrappers_that_hold_their_store_otherwise():
+    """Of them nothing is known but their methods."""
+    from cyzarr import _zarr
+    from cyzarr.stores.kinds import kind_of
+
+    for kind in (WrapperStore, LoggingStore):
+        wrapper = kind.__new__(kind)
+        assert _zarr.answers_ranges(wrapper) == (wrapper, HAS_RANGES)
+        assert not kind_of(wrapper).tells_sizes(wrapper)
+
+
+@pytest.mark.parametrize("how", ["get", "get_sync"])
+def test_errors_of_getters_without_a_key_tell_their_text(how):
+    from cyzarr.kernels import ChunkRead, Program
+    from cyzarr.stores import fetch
+
+    class Getter:
+        """Stands for no object of a store."""
+
+        def __str__(self):
+            return "inner chunk 7"
+
+        async def get(self, prototype, byte_range=None):
+            raise ConnectionError("lost")
+
+        def get_sync(self, *, prototype, byte_range=None):
+            raise ConnectionError("lost")
+
+    getter = Getter()
+    program = Program({"shape": (4,), "bytes": {"dtype": "<i4"}}, "<i4", bytes(4))
+    read = ChunkRead(program, (slice(None),), np.empty(4, "i4"), str(getter))
+    with pytest.raises(ConnectionError) as caught:
+        if how == "get":
+            asyncio.run(fetch.Asker({}).fetch(read, getter, None))
+        else:
+            fetch.fetch_sync(read, getter, None, {})
+    assert any("inner chunk 7" in note for note in caught.value.__notes__)
 
 
 # -- what is left behind ----------------------------------------------------------------------

@@ -294,9 +294,15 @@ def answers_ranges(store: Any) -> tuple[Any, bool]:
         function = getattr(method, "__func__", method)
         if function is None or function is _GET_RANGES:
             return store, False
-        if function is not _WRAPPED_RANGES:
+        inner = wrapped(store) if function is _WRAPPED_RANGES else None
+        if inner is None:
             return store, True
-        store = store._store
+        store = inner
+
+
+def wrapped(store: Any) -> Any:
+    """The store that one of zarr's wrappers holds; None where it holds it otherwise than known."""
+    return getattr(store, "_store", None)
 
 
 def has_own_ranges_sync(store: Any) -> bool:

@@ -10,9 +10,10 @@ key                                default  meaning, and when to change it
                                             False: one request less a chunk, and less damage is noticed
 ``cyzarr.threads``                 None     how many threads one read may use, from 1 up; None: as below. Lower it
                                             where many processes or readers share the processors
-``cyzarr.index_cache_nbytes``      64 MiB   how many bytes of shard indexes a process keeps; 0: none, to save memory
+``cyzarr.index_cache_nbytes``      64 MiB   how many bytes of shard indexes a process keeps; 0: none, to save memory.
+                                            The bound holds for those of local files and of remote stores each
 ``cyzarr.remote_index_cache``      False    keep those of remote stores, too. True: where nobody else writes to the
-                                            arrays that are read
+                                            arrays that are read. False forgets them
 ``cyzarr.native``                  True     call the C decoders without the GIL. False: numcodecs' Python functions,
                                             to compare, or to see whether a decoder is at fault
 ``threading.max_workers``          None     zarr's own: an upper limit for the threads of one read

@@ -1,7 +1,6 @@
 """The cache of shard indexes: used while the file is unchanged, never else; bounded; safe across threads and forks."""
 
 import os
-import sys
 import threading
 import time
 
@@ -14,6 +13,7 @@ import reference
 from cyzarr import kernels
 from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels import indexcache
+from support.filesystems import skip_without_local_clock
 from support.kernel_strategies import plain, shard
 
 I4 = np.dtype("i4")
@@ -70,20 +70,9 @@ def hits(stats):
     return stats["index_hits"], stats["index_misses"]
 
 
-def needs_local_clock(path):
-    """Skips where the file system is one on which files are young for 2 s."""
-    write(path, encoded())
-    read_at(path)
-    if indexcache.index_cache().indexes == 0 and sys.platform != "linux":
-        pytest.skip("this file system's change times may be another machine's")
-    path.unlink()
-    indexcache.set_index_cache(0)
-    indexcache.set_index_cache(MIB)
-
-
 @pytest.fixture
 def path(tmp_path):
-    needs_local_clock(tmp_path / "shard")
+    skip_without_local_clock(tmp_path)
     return tmp_path / "shard"
 
 

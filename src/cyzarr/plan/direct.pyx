@@ -29,7 +29,7 @@ from cyzarr.plan.basic cimport Key, keep_axis, parse
 from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
 from cyzarr.plan.fields import picked_field
 from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style, runs_python
-from cyzarr.stores.plain import WATCHED
+from cyzarr.stores.plain import PLAIN, WATCHED
 
 cnp.import_array()
 
@@ -49,11 +49,13 @@ cdef Py_ssize_t BRIEF_NBYTES = 1 << 18
 cdef object zarr_getitem = None
 cdef object zarr_get_basic_selection = None
 cdef dict zarr_functions = {}
-# What a direct read goes around, as it was when this was imported.
-cdef object local_get = LocalStore.get
-cdef object local_get_sync = getattr(LocalStore, "get_sync", None)
-cdef object memory_get = MemoryStore.get
-cdef object memory_get_sync = getattr(MemoryStore, "get_sync", None)
+# What a direct read goes around, as it was when that was imported.
+cdef tuple watched = WATCHED
+cdef Py_ssize_t n_watched = len(watched)
+cdef object local_store = LocalStore
+cdef object memory_store = MemoryStore
+cdef tuple local_methods = tuple(PLAIN[LocalStore].values())
+cdef tuple memory_methods = tuple(PLAIN[MemoryStore].values())
 
 cdef object MISSING = object()
 # What a read that was to be brief gives where it would not be.
@@ -109,14 +111,14 @@ cdef int compile_store(Compiled made) except -1:
         raise NotNativeError(f"store path {type(made.store_path).__name__}")
     if type(store) is LocalStore:
         made.kind = LOCAL
-        made.root = store.root
+        made.root = store.__dict__["root"]
         root = os.fsencode(made.root)
         if b"\0" in root or "\0" in made.path:
             raise NotNativeError("a path with a NUL byte")
         made.prefix = os.path.join(root, os.fsencode(made.path), b"")
     elif type(store) is MemoryStore:
         made.kind = MEMORY
-        made.root = store._store_dict
+        made.root = store.__dict__["_store_dict"]
         if type(made.root) is not dict:
             raise NotNativeError(f"MemoryStore over {type(made.root).__name__}")
     else:
@@ -170,17 +172,22 @@ cdef bint still_valid(Compiled made, dict attributes):
     if len(own) != made.n_attributes:
         return False
     if made.kind == LOCAL:
-        return own["root"] is made.root
-    return own["_store_dict"] is made.root
+        return own.get("root") is made.root
+    return own.get("_store_dict") is made.root
 
 
 cdef bint store_is_plain(Compiled made):
     """Whether zarr itself would now go to the file or the dict: open, its classes as they were."""
-    if not made.store.__dict__["_is_open"]:
+    cdef object cls = local_store if made.kind == LOCAL else memory_store
+    cdef tuple methods = local_methods if made.kind == LOCAL else memory_methods
+    cdef dict own = made.store.__dict__
+    cdef Py_ssize_t i
+    if not own.get("_is_open", False):
         return False
-    if made.kind == LOCAL:
-        return LocalStore.get is local_get and getattr(LocalStore, "get_sync", None) is local_get_sync
-    return MemoryStore.get is memory_get and getattr(MemoryStore, "get_sync", None) is memory_get_sync
+    for i in range(n_watched):
+        if getattr(cls, watched[i], None) is not methods[i]:
+            return False
+    return True
 
 
 cdef bint settings_allow():

@@ -165,7 +165,7 @@ class Asker:
 
     async def fetch(self, read: ChunkRead, getter: Any, spec: Any) -> ChunkRead:
         """Fetch the bytes that a read needs, and give them to it."""
-        source = Source.of(getter)
+        source = Source.of(getter, read.key)
         talk = requests_of(read, source.partial, spec, "ask" if source.kind.tells_sizes(source.store) else "dear")
         answers: Any = None
         while True:
@@ -219,7 +219,7 @@ async def size_or_untold(source: Source) -> int | None:
 
 def fetch_sync(read: ChunkRead, getter: Any, spec: Any, totals: dict[str, int]) -> None:
     """The synchronous twin of Asker.fetch, for getters with `get_sync`; nothing tells a length there."""
-    source = Source.of(getter)
+    source = Source.of(getter, read.key)
     talk = requests_of(read, source.partial, spec, "probe")
     answers: Any = None
     while True:

@@ -37,11 +37,11 @@ class Source:
     key: str
 
     @classmethod
-    def of(cls, getter: Any) -> Source:
-        """The object that a byte getter stands for."""
+    def of(cls, getter: Any, name: str = "") -> Source:
+        """The object that a byte getter stands for; `name` is its text, which errors tell for want of a key."""
         if type(getter) is StorePath:
             return cls(kind_of(getter.store), getter.store, getter.path)
-        return cls(_GETTER, getter, str(getter))
+        return cls(_GETTER, getter, name)
 
     @property
     def partial(self) -> bool:

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 # A store's methods that a direct read goes around. It is made only while these are zarr's own.
 WATCHED = ("get", "get_sync", "get_partial_values", "_ensure_open", "_ensure_open_sync", "_open")
-_PLAIN = {cls: {name: getattr(cls, name, None) for name in WATCHED} for cls in (LocalStore, MemoryStore)}
+PLAIN = {cls: {name: getattr(cls, name, None) for name in WATCHED} for cls in (LocalStore, MemoryStore)}
 
 
 def is_plain(store: Any) -> bool:
     """Whether a store is exactly zarr's LocalStore or MemoryStore, open, with no method overridden."""
-    kept = _PLAIN.get(type(store))
+    kept = PLAIN.get(type(store))
     return (
         kept is not None
-        and store._is_open
+        and getattr(store, "_is_open", False)
         and not any(name in store.__dict__ for name in WATCHED)
         and all(getattr(type(store), name, None) is method for name, method in kept.items())
     )
@@ -46,9 +46,10 @@ def set_at_hand(read: ChunkRead, getter: Any) -> bool:
             return False
         read.set_file(path)
         return True
-    if type(store._store_dict) is not dict:
+    objects = getattr(store, "_store_dict", None)
+    if type(objects) is not dict:
         return False
-    value = store._store_dict.get(getter.path)
+    value = objects.get(getter.path)
     if value is None:
         read.set_missing()
     elif type(value) is cpu.Buffer:

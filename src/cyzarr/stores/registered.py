@@ -85,7 +85,8 @@ def register(
     ----------
     cls : type
         What holds bytes by key. It needs no base class; for one of zarr's stores this takes the place of its methods
-        where cyzarr reads. LocalStore and MemoryStore themselves are read directly: ValueError.
+        where cyzarr reads. LocalStore and MemoryStore themselves are read without being asked, also where a base class
+        of theirs is registered; subclasses of theirs are asked.
     supports_partial_reads : function of (store)
         Whether a range is cheaper than the object.
     read_range : function of (store, key, byte_range)
@@ -95,6 +96,11 @@ def register(
         The object's length in bytes; KeyError where it is missing. Without it the object is read.
     read_range_async, getsize_async : coroutine functions, optional
         The same. Without them the others are called in a thread.
+
+    Raises
+    ------
+    ValueError
+        The class is LocalStore or MemoryStore.
     """
     if cls in (LocalStore, MemoryStore):
         raise ValueError(f"{cls.__name__} is read directly, by its files or its dict; register a subclass of it")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer.cpu import buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import LoggingStore
+from zarr.storage import LoggingStore, WrapperStore
 
 from cyzarr import _zarr
 from cyzarr.stores.kinds import StoreKind, add_kind
 from cyzarr.stores.ranges import Parts, Ranges, telling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     import numpy as np
 
@@ -27,6 +27,10 @@ def as_bytes(buffer: Any) -> np.ndarray[Any, Any] | None:
     return None if buffer is None else _zarr.cpu_bytes(buffer)
 
 
+# Those of zarr's wrappers that ask the store that they wrap. In the zarrs so far a plain wrapper has Store's.
+FORWARDED_SIZES = {LoggingStore.getsize, WrapperStore.getsize} - {Store.getsize}
+
+
 class ZarrKind(StoreKind):
     """A zarr Store. They all answer ranges."""
 
@@ -35,11 +39,10 @@ class ZarrKind(StoreKind):
         return True
 
     def tells_sizes(self, store: Any) -> bool:
-        """Unless it does as zarr's base class does: read the object."""
-        while type(store) is LoggingStore:
-            # It asks the store that it wraps; another wrapper's own method may know better.
-            store = store._store
-        return getattr(type(store), "getsize", Store.getsize) is not Store.getsize
+        """Unless it, or the store that one of zarr's wrappers asks, does as zarr's base class does: read the object."""
+        while (method := getattr(type(store), "getsize", Store.getsize)) in FORWARDED_SIZES:
+            store = _zarr.wrapped(store)
+        return method is not Store.getsize
 
     async def read(self, store: Any, key: str, byte_range: Any = None) -> np.ndarray[Any, Any] | None:
         """By `get`."""
@@ -102,6 +105,16 @@ def missing_is_none(key: str, wanted: list[Any]) -> Iterator[None]:
                 raise others from None
 
 
+@contextlib.asynccontextmanager
+async def closing(groups: Any) -> AsyncIterator[None]:
+    """Close an asynchronous generator at the end; zarr asks for no more than an iterator, which has no need of it."""
+    try:
+        yield
+    finally:
+        if hasattr(groups, "aclose"):
+            await groups.aclose()
+
+
 async def read_by_get_ranges(store: Any, key: str, request: Ranges, gate: Gate) -> Parts:
     """The parts of an object, through a `get_ranges` that joins neighbours, and asks for several at once, by itself.
 
@@ -112,25 +125,21 @@ async def read_by_get_ranges(store: Any, key: str, request: Ranges, gate: Gate) 
     expected = len(request.merged()) if _zarr.takes_concurrency(store.get_ranges) else 1
     parts = Parts((one.start, one.end, None) for one in wanted)
     held = await gate.take(expected)
-    groups: Any = None
     if _zarr.takes_concurrency(store.get_ranges):
         limits["max_concurrency"] = held
     try:
         with missing_is_none(key, wanted):
             groups = store.get_ranges(key, wanted, prototype=buffer_prototype, **limits)
-            async for group in groups:
-                parts.requests += 1
-                for at, buffer in group:
-                    parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
-                if held > max(expected - parts.requests, 1):
-                    held -= 1
-                    gate.give()
+            async with closing(groups):
+                async for group in groups:
+                    parts.requests += 1
+                    for at, buffer in group:
+                        parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
+                    if held > max(expected - parts.requests, 1):
+                        held -= 1
+                        gate.give()
     finally:
         gate.give(held)
-        # A generator is; zarr asks for no more than an iterator.
-        close = getattr(groups, "aclose", None)
-        if close is not None:
-            await close()
     return parts
 
 
