@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Cells that are merged before they are written, bytes.
 BATCH_NBYTES = 1 << 26
+# How long to wait, after an error, for writes that are under way.
+SETTLE_SECONDS = 5.0
 
 
 def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
@@ -49,6 +51,7 @@ def _what_is_there(source: Any, entries: tuple[Any, ...], values: Array, cells: 
     """Which cells hold what was to be written. zarr writes many at a time, and says not which; so they are read."""
     if cells is None:
         return "some of it may be written"
+    ended = _zarr.settle(SETTLE_SECONDS)
     there: list[tuple[int, ...]] = []
     other: list[tuple[int, ...]] = []
     unknown: list[tuple[int, ...]] = []
@@ -60,7 +63,8 @@ def _what_is_there(source: Any, entries: tuple[Any, ...], values: Array, cells: 
             unknown.append(block.cells)
         else:
             (there if np.all(same) else other).append(block.cells)
-    told = [f"written: {_shown(there)}", f"not written: {_shown(other)}"]
+    told = [] if ended else ["some of it is under way still"]
+    told += [f"written: {_shown(there)}", f"not written: {_shown(other)}"]
     return "; ".join(told + ([f"can't be read: {_shown(unknown)}"] if unknown else []))
 
 
