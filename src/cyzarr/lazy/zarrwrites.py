@@ -32,7 +32,7 @@ def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
     """Write to entries without duplicates: ints, ranges and ascending arrays, or points."""
     cells = sources.write_grid(source, "zarr")
     fancy = any(isinstance(entry, np.ndarray) for entry in entries)
-    if fancy and cells is not None and fill_cells(entries, values, cells):
+    if fancy and cells is not None and (_fails(source, entries, values) or fill_cells(entries, values, cells)):
         _write_cells(source, [widened(one, cells) for one in blocks((entries, values), cells)])
         return
     try:
@@ -45,6 +45,11 @@ def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
     except Exception as error:
         error.add_note(_what_is_there(source, entries, values, cells))
         raise
+
+
+def _fails(source: Any, entries: tuple[Any, ...], values: Array) -> bool:
+    """Whether zarr's own write may fail: zarr 3.1's orthogonal ones into shards do, where an axis has one position."""
+    return getattr(source, "shards", None) is not None and not is_points(entries, values)
 
 
 def _what_is_there(source: Any, entries: tuple[Any, ...], values: Array, cells: Grid | None) -> str:
