@@ -350,6 +350,19 @@ def set_slabs(array: Any, slabs: list[tuple[tuple[slice, ...], Any]]) -> list[Ba
     return zarr.core.sync.sync(write_all())
 
 
+def settle(seconds: float) -> bool:
+    """Wait for what is under way on zarr's event loop now; whether it ended in time.
+
+    Where one of several writes fails, zarr doesn't wait for the others.
+    """
+
+    async def wait() -> bool:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        return not others or not (await asyncio.wait(others, timeout=seconds))[1]
+
+    return zarr.core.sync.sync(wait())
+
+
 def empty(shape: Any, dtype: np.dtype[Any], order: Any = "C") -> np.ndarray[Any, Any]:
     """A fresh array as zarr allocates it: NumPy's own empty drops the scale of a time without a unit."""
     made: Any = cpu.NDBuffer.empty(shape=tuple(shape), dtype=dtype, order=order)

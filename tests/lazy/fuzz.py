@@ -16,7 +16,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import cyzarr
-from cyzarr import IndexDomain, LazyArray
+from cyzarr import ArrayMap, ConstantMap, DimensionMap, IndexDomain, IndexTransform, LazyArray
 from lazy.model import Chains, Model, apply_model
 from lazy.support import Recorder
 
@@ -123,7 +123,6 @@ def check_write(chains, view, model, values, contents, told):
 def check_others(values, steps, view, wanted, told):
     """zarr-indexing on the same steps, and tensorstore on the transform they made."""
     try:
-        import tensorstore
         import zarr_indexing
     except ImportError:
         return
@@ -139,14 +138,65 @@ def check_others(values, steps, view, wanted, told):
     if 0 in view.shape:
         # It refuses empty domains that are composed through an offset.
         return
+    check_tensorstore(values, view, wanted, told)
+
+
+def check_tensorstore(values, view, wanted, told):
+    try:
+        import tensorstore
+    except ImportError:
+        return
     store = tensorstore.array(values)
     made = tensorstore.IndexTransform(json=view.transform.to_json())
     check_same((*told, "tensorstore"), wanted, store[made].read().result())
     check_same((*told, "JSON"), cyzarr.IndexTransform.from_json(made.to_json()).domain.shape, view.shape)
 
 
+def random_map(chains, domain, extent):
+    """A map of a domain whose coordinates lie in [0, extent); diagonals and strides of 0 come up."""
+    kind = chains.integer(0, 3)
+    if kind == 0 or not domain.ndim:
+        return ConstantMap(chains.integer(0, extent - 1))
+    axis = chains.integer(0, domain.ndim - 1)
+    count = max(domain.shape[axis], 1)
+    if kind == 3:
+        shape = [one if chains.integer(0, 1) else 1 for one in domain.shape]
+        index = chains.random.integers(0, extent, shape)
+        return ArrayMap(extent - 1 - index) if chains.integer(0, 1) else ArrayMap(index, extent - 1, -1)
+    most = (extent - 1) // (count - 1) if count > 1 else 3
+    stride = chains.integer(-most, most)
+    lowest = min(0, stride * (count - 1)) if count > 1 else 0
+    highest = max(0, stride * (count - 1)) if count > 1 else 0
+    first = chains.integer(-lowest, extent - 1 - highest)
+    return DimensionMap(axis, first - stride * domain.origin[axis], stride)
+
+
+def check_transform(seed, kind, others=False):
+    """One transform as key, diagonals and all, against what it says of each cell."""
+    chains = Chains(seed)
+    shape = tuple(chains.integer(1, 6) for _ in range(chains.integer(1, 3)))
+    values = np.arange(100, 100 + int(np.prod(shape, dtype=int))).reshape(shape)
+    source, contents = source_of(kind, values, chains)
+    least = [chains.integer(-5, 5) for _ in range(chains.integer(0, 3))]
+    domain = IndexDomain(least, [lo + chains.integer(0 if chains.integer(0, 5) == 0 else 1, 4) for lo in least])
+    key = IndexTransform(domain, [random_map(chains, domain, extent) for extent in shape])
+    view, model = LazyArray(source)[key], Model(shape)
+    points = [[at + lo for at, lo in zip(point, least, strict=True)] for point in np.ndindex(domain.shape)]
+    places = [int(np.ravel_multi_index(key.apply(point), shape)) for point in points]
+    model = model.made(np.array(places, int).reshape(domain.shape), least)
+    told = (seed, kind, shape, key)
+    check_domain(view, model, told)
+    wanted = model.values(values)
+    check_same((*told, "values"), view.result(), wanted)
+    check_parts(view, wanted, told)
+    if others and 0 not in domain.shape:
+        check_tensorstore(values, view, wanted, told)
+    check_write(chains, view, model, values, contents, told)
+
+
 def run(count, seed, others):
     for number in range(count):
+        check_transform(seed * 1_000_000 + number, SOURCES[number % len(SOURCES)], others and number % others == 0)
         check_chain(seed * 1_000_000 + number, SOURCES[number % len(SOURCES)], others and number % others == 0)
 
 

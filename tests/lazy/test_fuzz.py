@@ -3,13 +3,19 @@
 import pytest
 
 from cyzarr import BoundsCheckError, IndexDomain, IndexTransform
-from lazy.fuzz import SOURCES, check_chain
+from lazy.fuzz import SOURCES, check_chain, check_transform
 
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_chains(kind):
     for seed in range(250):
         check_chain(seed, kind, others=seed % 4 == 0)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_transforms(kind):
+    for seed in range(150):
+        check_transform(seed, kind, others=seed % 4 == 0)
 
 
 def literal(domain, key):

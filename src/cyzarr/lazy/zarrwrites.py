@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 # Cells that are merged before they are written, bytes.
 BATCH_NBYTES = 1 << 26
+# How long to wait, after an error, for writes that are under way.
+SETTLE_SECONDS = 5.0
 
 
 def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
     """Write to entries without duplicates: ints, ranges and ascending arrays, or points."""
     cells = sources.write_grid(source, "zarr")
     fancy = any(isinstance(entry, np.ndarray) for entry in entries)
-    if fancy and cells is not None and fill_cells(entries, values, cells):
+    if fancy and cells is not None and (_fails(source, entries, values) or fill_cells(entries, values, cells)):
         _write_cells(source, [widened(one, cells) for one in blocks((entries, values), cells)])
         return
     try:
@@ -45,10 +47,16 @@ def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
         raise
 
 
+def _fails(source: Any, entries: tuple[Any, ...], values: Array) -> bool:
+    """Whether zarr's own write may fail: zarr 3.1's orthogonal ones into shards do, where an axis has one position."""
+    return getattr(source, "shards", None) is not None and not is_points(entries, values)
+
+
 def _what_is_there(source: Any, entries: tuple[Any, ...], values: Array, cells: Grid | None) -> str:
     """Which cells hold what was to be written. zarr writes many at a time, and says not which; so they are read."""
     if cells is None:
         return "some of it may be written"
+    ended = _zarr.settle(SETTLE_SECONDS)
     there: list[tuple[int, ...]] = []
     other: list[tuple[int, ...]] = []
     unknown: list[tuple[int, ...]] = []
@@ -60,7 +68,8 @@ def _what_is_there(source: Any, entries: tuple[Any, ...], values: Array, cells: 
             unknown.append(block.cells)
         else:
             (there if np.all(same) else other).append(block.cells)
-    told = [f"written: {_shown(there)}", f"not written: {_shown(other)}"]
+    told = [] if ended else ["some of it is under way still"]
+    told += [f"written: {_shown(there)}", f"not written: {_shown(other)}"]
     return "; ".join(told + ([f"can't be read: {_shown(unknown)}"] if unknown else []))
 
 
