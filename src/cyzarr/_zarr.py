@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import collections
-import concurrent.futures
-import contextvars
 import functools
 import inspect
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +21,8 @@ from zarr.core.buffer import cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
 from zarr.storage import WrapperStore
+
+from cyzarr.loops import run_coroutine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -225,55 +223,6 @@ def on_zarr_loop() -> bool:
         return asyncio.get_running_loop() is zarr.core.sync.loop[0]
     except RuntimeError:
         return False
-
-
-class _Inline(concurrent.futures.ThreadPoolExecutor):
-    """An executor that calls at once, in the calling thread."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        done: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        try:
-            done.set_result(fn(*args, **kwargs))
-        except BaseException as error:
-            done.set_exception(error)
-        return done
-
-
-# Event loops at rest; each serves one coroutine at a time.
-_loops: collections.deque[asyncio.AbstractEventLoop] = collections.deque()
-# In a child: the parent's, which share their selectors with it. They are neither used nor closed.
-_parents_loops: list[asyncio.AbstractEventLoop] = []
-
-
-def _after_fork() -> None:
-    _parents_loops.extend(_loops)
-    _loops.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def run_coroutine(coroutine: Any) -> Any:
-    """Run one of zarr's own codecs to its end; what it hands to other threads is run at once, too."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return _run_here(coroutine)
-    # A thread that is in the midst of a loop can't run another.
-    with concurrent.futures.ThreadPoolExecutor(1) as another:
-        return another.submit(contextvars.copy_context().run, _run_here, coroutine).result()
-
-
-def _run_here(coroutine: Any) -> Any:
-    try:
-        loop = _loops.pop()
-    except IndexError:
-        loop = asyncio.new_event_loop()
-        loop.set_default_executor(_Inline(1))
-    try:
-        return loop.run_until_complete(coroutine)
-    finally:
-        _loops.append(loop)
 
 
 # From zarr 3.3 on a store answers many ranges at once, and some answer without an event loop.
