@@ -20,6 +20,7 @@ from zarr.core.array_spec import ArrayConfig, ArraySpec
 from zarr.core.buffer import cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
+from zarr.core.metadata.v3 import ArrayV3Metadata
 from zarr.storage import WrapperStore
 
 from cyzarr.loops import run_coroutine
@@ -35,6 +36,7 @@ STRUCT: type | None = getattr(structured, "Struct", None)
 READ_RESULTS: bool = hasattr(__import__("zarr.abc.codec", fromlist=["x"]), "GetResult")
 
 Batched = zarr.core.codec_pipeline.BatchedCodecPipeline
+Fused: Any = getattr(zarr.core.codec_pipeline, "FusedCodecPipeline", None)
 
 # What the direct road looks up on arrays.
 PRIVATE = ("_async_array", "metadata", "config", "store_path", "codec_pipeline")
@@ -68,15 +70,33 @@ SIGNATURES: dict[str, tuple[Any, str, list[str]]] = {
     "BatchedCodecPipeline.read": (Batched, "read", ["self", "batch_info", "out", "drop_axes"]),
     "BatchedCodecPipeline.write": (Batched, "write", ["self", "batch_info", "value", "drop_axes"]),
 }
+# The fused pipeline came with zarr 3.3.
+if Fused is not None:
+    SIGNATURES["FusedCodecPipeline.write"] = (Fused, "write", ["self", "batch_info", "value", "drop_axes"])
+
+
+def _signature(owner: type, name: str) -> inspect.Signature | None:
+    """That of a class's own function; None where it has none."""
+    try:
+        return inspect.signature(owner.__dict__[name])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def unknown_signatures() -> list[str]:
     """What enable() relies on and this zarr has otherwise; empty where all is as known."""
     found = []
     for name, (owner, attribute, expected) in SIGNATURES.items():
-        method = owner.__dict__.get(attribute)
-        if method is None or list(inspect.signature(method).parameters) != expected:
-            found.append(f"{name}{'' if method is None else inspect.signature(method)}")
+        signature = _signature(owner, attribute)
+        if signature is None or list(signature.parameters) != expected:
+            found.append(f"{name}{signature or ''}")
+    # Ours takes keywords alone, and hands them on.
+    signature = _signature(ArrayV3Metadata, "__init__")
+    kinds = [] if signature is None else [one.kind for one in signature.parameters.values()]
+    if not kinds or any(kind is not inspect.Parameter.KEYWORD_ONLY for kind in kinds[1:]):
+        found.append(f"ArrayV3Metadata.__init__{signature or ''}")
+    if not isinstance(ArrayV3Metadata.__dict__.get("from_dict"), classmethod):
+        found.append("ArrayV3Metadata.from_dict")
     if "__slots__" in zarr.core.array.AsyncArray.__dict__:
         found.append("AsyncArray without __dict__")
     annotations = {**zarr.core.array.AsyncArray.__annotations__, **zarr.core.array.Array.__annotations__}
