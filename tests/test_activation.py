@@ -167,6 +167,78 @@ class TestEnable:
         """
         run_python(code)
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            # Inherited, no longer the class's own.
+            "parent = type('Parent', (), {'write': Batched.write}); del Batched.write; Batched.__bases__ += (parent,)",
+            "del AsyncArray.get_mask_selection",
+            "ArrayV3Metadata.from_dict = staticmethod(lambda data: None)",
+            "ArrayV3Metadata.__init__ = lambda self, shape, data_type: None",
+            "from cyzarr import rules; rules.set_original = broken",
+        ],
+    )
+    def test_whole_or_not_at_all(self, change):
+        """Whatever is found to be amiss, and when: with one warning, every function of zarr's stays."""
+        code = """
+            import sys, warnings
+            import zarr
+            from zarr import Array, AsyncArray
+            from zarr.core.codec_pipeline import BatchedCodecPipeline as Batched
+            from zarr.core.metadata.v3 import ArrayV3Metadata
+            from zarr.codecs import ShardingCodec
+            import cyzarr
+
+            def broken(*_):
+                raise RuntimeError("can't be told")
+
+            exec(sys.argv[1])
+            classes = [Array, AsyncArray, Batched, ArrayV3Metadata, ShardingCodec]
+            before = [dict(vars(one)) for one in classes]
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                for _ in range(2):
+                    assert not cyzarr.enable()
+            assert len([w for w in caught if w.category is RuntimeWarning]) == 1, caught
+            for one, was in zip(classes, before):
+                changed = [name for name, value in was.items() if vars(one).get(name) is not value]
+                assert not changed, (one, changed)
+            assert not cyzarr.status().enabled
+        """
+        run_python(code, change)
+
+    def test_after_what_failed(self, local):
+        """A patch that failed midway, and one that was put back by others, are placed the next time."""
+        code = """
+            import sys, warnings
+            import zarr, cyzarr
+            from cyzarr import rules
+            array = zarr.open_array(sys.argv[1], mode="r")
+            zarrs, right = zarr.Array.__getitem__, rules.set_original
+
+            def interrupted(*_):
+                raise KeyboardInterrupt
+
+            def on():
+                with cyzarr.trace() as t:
+                    assert array[1, 1] == 11
+                return t.reads == {"direct": 1}
+
+            rules.set_original = interrupted
+            try:
+                cyzarr.enable()
+            except KeyboardInterrupt:
+                pass
+            assert zarr.Array.__getitem__ is zarrs and not cyzarr.status().enabled
+            rules.set_original = right
+            assert cyzarr.enable() and on()
+            zarr.Array.__getitem__ = zarrs
+            cyzarr.disable()
+            assert not on()
+            assert cyzarr.enable() and on()
+        """
+        run_python(code, local[0])
+
     def test_kernels_that_cannot_be_loaded(self, local):
         """One warning, then zarr as it was."""
         code = """

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import collections
-import concurrent.futures
-import contextvars
 import functools
 import inspect
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +20,10 @@ from zarr.core.array_spec import ArrayConfig, ArraySpec
 from zarr.core.buffer import cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
+from zarr.core.metadata.v3 import ArrayV3Metadata
 from zarr.storage import WrapperStore
+
+from cyzarr.loops import run_coroutine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +36,7 @@ STRUCT: type | None = getattr(structured, "Struct", None)
 READ_RESULTS: bool = hasattr(__import__("zarr.abc.codec", fromlist=["x"]), "GetResult")
 
 Batched = zarr.core.codec_pipeline.BatchedCodecPipeline
+Fused: Any = getattr(zarr.core.codec_pipeline, "FusedCodecPipeline", None)
 
 # What the direct road looks up on arrays.
 PRIVATE = ("_async_array", "metadata", "config", "store_path", "codec_pipeline")
@@ -70,15 +70,33 @@ SIGNATURES: dict[str, tuple[Any, str, list[str]]] = {
     "BatchedCodecPipeline.read": (Batched, "read", ["self", "batch_info", "out", "drop_axes"]),
     "BatchedCodecPipeline.write": (Batched, "write", ["self", "batch_info", "value", "drop_axes"]),
 }
+# The fused pipeline came with zarr 3.3.
+if Fused is not None:
+    SIGNATURES["FusedCodecPipeline.write"] = (Fused, "write", ["self", "batch_info", "value", "drop_axes"])
+
+
+def _signature(owner: type, name: str) -> inspect.Signature | None:
+    """That of a class's own function; None where it has none."""
+    try:
+        return inspect.signature(owner.__dict__[name])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def unknown_signatures() -> list[str]:
     """What enable() relies on and this zarr has otherwise; empty where all is as known."""
     found = []
     for name, (owner, attribute, expected) in SIGNATURES.items():
-        method = owner.__dict__.get(attribute)
-        if method is None or list(inspect.signature(method).parameters) != expected:
-            found.append(f"{name}{'' if method is None else inspect.signature(method)}")
+        signature = _signature(owner, attribute)
+        if signature is None or list(signature.parameters) != expected:
+            found.append(f"{name}{signature or ''}")
+    # Ours takes keywords alone, and hands them on.
+    signature = _signature(ArrayV3Metadata, "__init__")
+    kinds = [] if signature is None else [one.kind for one in signature.parameters.values()]
+    if not kinds or any(kind is not inspect.Parameter.KEYWORD_ONLY for kind in kinds[1:]):
+        found.append(f"ArrayV3Metadata.__init__{signature or ''}")
+    if not isinstance(ArrayV3Metadata.__dict__.get("from_dict"), classmethod):
+        found.append("ArrayV3Metadata.from_dict")
     if "__slots__" in zarr.core.array.AsyncArray.__dict__:
         found.append("AsyncArray without __dict__")
     annotations = {**zarr.core.array.AsyncArray.__annotations__, **zarr.core.array.Array.__annotations__}
@@ -225,55 +243,6 @@ def on_zarr_loop() -> bool:
         return asyncio.get_running_loop() is zarr.core.sync.loop[0]
     except RuntimeError:
         return False
-
-
-class _Inline(concurrent.futures.ThreadPoolExecutor):
-    """An executor that calls at once, in the calling thread."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        done: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        try:
-            done.set_result(fn(*args, **kwargs))
-        except BaseException as error:
-            done.set_exception(error)
-        return done
-
-
-# Event loops at rest; each serves one coroutine at a time.
-_loops: collections.deque[asyncio.AbstractEventLoop] = collections.deque()
-# In a child: the parent's, which share their selectors with it. They are neither used nor closed.
-_parents_loops: list[asyncio.AbstractEventLoop] = []
-
-
-def _after_fork() -> None:
-    _parents_loops.extend(_loops)
-    _loops.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def run_coroutine(coroutine: Any) -> Any:
-    """Run one of zarr's own codecs to its end; what it hands to other threads is run at once, too."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return _run_here(coroutine)
-    # A thread that is in the midst of a loop can't run another.
-    with concurrent.futures.ThreadPoolExecutor(1) as another:
-        return another.submit(contextvars.copy_context().run, _run_here, coroutine).result()
-
-
-def _run_here(coroutine: Any) -> Any:
-    try:
-        loop = _loops.pop()
-    except IndexError:
-        loop = asyncio.new_event_loop()
-        loop.set_default_executor(_Inline(1))
-    try:
-        return loop.run_until_complete(coroutine)
-    finally:
-        _loops.append(loop)
 
 
 # From zarr 3.3 on a store answers many ranges at once, and some answer without an event loop.

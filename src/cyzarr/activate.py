@@ -35,6 +35,8 @@ _was_on = False
 # call the other, so each is kept apart and put back no more than once.
 _originals: dict[tuple[type, str], Any] = {}
 _foreign: dict[tuple[type, str], Any] = {}
+# What enable() has placed the first time; later it is placed anew and taken back.
+_patches: list[Patch] = []
 _baseline: tuple[Any, Any] | None = None
 
 
@@ -89,7 +91,8 @@ class Patch:
 
     @property
     def current(self) -> Any:
-        return self.owner.__dict__[self.name]
+        """What is there now; None: nothing, or what the class inherits."""
+        return self.owner.__dict__.get(self.name)
 
 
 def _wanted() -> list[Patch] | None:
@@ -105,7 +108,7 @@ def _wanted() -> list[Patch] | None:
     except ImportError as error:
         warn_once(f"cyzarr's kernels can't be loaded, zarr stays as it was: {error}")
         return None
-    unknown = [] if _originals else _zarr.unknown_signatures()
+    unknown = [] if _patches else _zarr.unknown_signatures()
     reads = ["__getitem__", "get_basic_selection", "get_orthogonal_selection", "get_coordinate_selection"]
     reads += ["get_mask_selection", "get_block_selection"]
     functions = {name: getattr(direct, "getitem" if name == "__getitem__" else name) for name in reads}
@@ -119,7 +122,8 @@ def _wanted() -> list[Patch] | None:
         Patch(ArrayV3Metadata, "__init__", rules.metadata_init, rules.set_original),
         Patch(ArrayV3Metadata, "from_dict", rules.FROM_DICT, rules.set_original),
     ]
-    unknown += [f"{one.owner.__name__}.{one.name}" for one in patches if one.name not in one.owner.__dict__]
+    absent = [f"{one.owner.__name__}.{one.name}" for one in patches if one.current is None]
+    unknown += [name for name in absent if not any(one.startswith(name) for one in unknown)]
     if unknown:
         _warn_of_unknown(unknown)
         return None
@@ -158,14 +162,32 @@ def enable() -> bool:
         from cyzarr import config, observe
         from cyzarr.plan import direct
 
-        for patch in wanted:
-            _place(patch)
+        if not _place_all(wanted):
+            return False
         _baseline = observe.counts()
         direct.set_active(True)
         _on = True
         # What is wrong with them is said now, not at the first read.
         config.current()
         return True
+
+
+def _place_all(wanted: list[Patch]) -> bool:
+    """Place every patch, or none, with a warning."""
+    placed: list[Patch] = []
+    try:
+        for patch in wanted:
+            placed.append(patch)
+            _place(patch)
+    except BaseException as error:
+        for patch in reversed(placed):
+            _take_back(patch)
+        if not isinstance(error, Exception):
+            raise
+        warn_once(f"zarr can't be patched, and stays as it was: {type(error).__name__}: {error}")
+        return False
+    _patches[:] = wanted
+    return True
 
 
 def _place(patch: Patch) -> None:
@@ -194,13 +216,18 @@ def disable() -> None:
 
         direct.set_active(False)
         _on = False
-        for patch in _wanted() or []:
-            current = patch.current
-            if current is patch.ours:
-                setattr(patch.owner, patch.name, _originals[patch.key])
-                _foreign.pop(patch.key, None)
-            else:
-                _foreign[patch.key] = current
+        for patch in _patches:
+            _take_back(patch)
+
+
+def _take_back(patch: Patch) -> None:
+    """Put back what was there before ours; another library's patch of ours stays."""
+    current = patch.current
+    if current is patch.ours:
+        setattr(patch.owner, patch.name, _originals[patch.key])
+        _foreign.pop(patch.key, None)
+    elif current is not _originals.get(patch.key):
+        _foreign[patch.key] = current
 
 
 @contextmanager

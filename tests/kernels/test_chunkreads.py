@@ -176,6 +176,61 @@ def test_requests_of_an_uncompressed_chunk():
     assert chunk_read.chunk_requests() == [(4 * (2 * 4 + 1), 8)]
 
 
+class Kept:
+    """A codec that changes nothing."""
+
+    def decode(self, array):
+        return array
+
+
+def under_hulls(program, orders, elementwise):
+    """A program of an array in other orders of axes, innermost first: a hull around a hull around a program."""
+    for order in orders:
+        shape = tuple(program.shape[order.index(axis)] for axis in range(len(order)))
+        hull = {"codec": Kept(), "program": program, "elementwise": elementwise}
+        program = kernels.Program({"shape": shape, "order": order, "hull": hull}, I4, FILL)
+    return program
+
+
+@pytest.mark.parametrize(
+    "orders", [[(0, 1, 2)], [(2, 0, 1)], [(1, 2, 0)], [(2, 0, 1), (1, 0, 2)], [(1, 2, 0), (2, 0, 1), (0, 2, 1)]]
+)
+@pytest.mark.parametrize("inner_order", [(0, 1, 2), (1, 2, 0)])
+@pytest.mark.parametrize("elementwise", [True, False])
+def test_inner_chunks_at_fault_have_one_name(orders, inner_order, elementwise):
+    """The same whether the index is looked at before its inner chunks are asked for or while it is read; elementwise,
+    it is that of the array's axes."""
+    counts = (2, 3, 4)
+    encoded = tuple(counts[axis] for axis in inner_order)
+    inner = kernels.Program(shard(counts, plain((1, 1, 1), "<i4"), order=inner_order), I4, FILL)
+    program = under_hulls(inner, orders, elementwise)
+    # Axis k of the array is this one below, found by an array that is transposed as the hulls say.
+    below = np.empty(program.shape)
+    for order in reversed(orders):
+        below = below.transpose(order)
+    assert below.shape == counts
+    axes = [below.strides.index(stride) for stride in np.empty(program.shape).strides]
+    if not elementwise:
+        axes = [0, 1, 2]
+    for at in [(1, 0, 0), (0, 2, 0), (0, 0, 3), (1, 2, 3)]:
+        number = np.ravel_multi_index([at[axis] for axis in inner_order], encoded)
+        entries = np.stack([4 * np.arange(24), np.full(24, 4)], axis=1).astype("<u8")
+        entries[number, 0] = 1000
+        index = entries.tobytes()
+        index += np.uint32(reference.crc32c(index)).tobytes()
+        messages = []
+        for ask in (lambda read, index: read.inner_requests(index, 96 + len(index)), None):
+            read = kernels.ChunkRead(program, (ALL,) * 3, np.zeros(program.shape, "i4"))
+            with pytest.raises(CorruptChunkError) as caught:
+                if ask is not None:
+                    ask(read, index)
+                else:
+                    read.set_object(bytes(96) + index)
+                    kernels.run_reads([read])
+            messages.append(caught.value.inner)
+        assert messages == [str(tuple(at[axis] for axis in axes))] * 2
+
+
 def test_absent_inner_chunks_are_not_asked_for():
     data = reference.encode_shard(np.full((4, 6), -7, "i4"), reference.Program(CHAIN, I4, FILL))
     chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), np.zeros((4, 6), "i4"))

@@ -16,7 +16,7 @@ from libc.string cimport memset
 
 from cyzarr.kernels.decode cimport hull_spans
 from cyzarr.kernels.execute cimport left_running, read_raise, read_reset, reads_run
-from cyzarr.kernels.program cimport NODE_BYTES, NODE_HULL, NODE_SHARD, Node
+from cyzarr.kernels.program cimport NODE_BYTES, NODE_HULL, NODE_SHARD, Node, axes_below, grid_position
 from cyzarr.kernels.readplan cimport read_free, read_new, read_split
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
 from cyzarr.kernels.status cimport (
@@ -250,15 +250,12 @@ cdef class ChunkRead:
 
     cdef tuple position(self, Py_ssize_t number):
         """The grid position, in the array's axes, of the inner chunk with this number in the index."""
-        cdef const Node* root = self.asked.root
-        cdef Program program = self.program
-        # Which axis below is an axis of the array: what stands before a hull may have transposed them.
-        axes = list(range(program.root.ndim))
-        while program is not self.asked:
-            order = [program.root.axes[i] for i in range(program.root.ndim)]
-            axes = [order.index(axis) for axis in axes] if program.root.elementwise else list(range(root.ndim))
-            program = program.below
-        return tuple([(number // root.index.strides[axis]) % (root.shape[axis] // root.inner[axis]) for axis in axes])
+        cdef const Node* node = self.program.root
+        axes = list(range(node.ndim))
+        while node != self.asked.root:
+            axes = axes_below(node, axes)
+            node = node.below
+        return grid_position(node, number, axes)
 
     cdef list touched(self):
         """The numbers, in the index, of the inner chunks that the selection touches."""

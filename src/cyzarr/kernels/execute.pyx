@@ -11,7 +11,7 @@ from cyzarr.kernels.callbacks cimport drop_error
 from cyzarr.kernels.decode cimport decode_inner, decode_region, fill_target
 from cyzarr.kernels.files cimport object_close, object_open
 from cyzarr.kernels.pool cimport left_behind, run_inline, run_pooled
-from cyzarr.kernels.program cimport NODE_HULL, NODE_SHARD, Node
+from cyzarr.kernels.program cimport NODE_HULL, NODE_SHARD, Node, axes_below, grid_position
 from cyzarr.kernels.readplan cimport (
     HOP_NS,
     Object,
@@ -400,22 +400,16 @@ cdef inner_position(const Read* read):
     Positions are in the array's axes; within a nested shard one follows another, outermost first.
     """
     cdef const Node* node = read.root
-    cdef Py_ssize_t number
-    cdef int axis, depth
-    # Which axis of the node an axis of the array is: below a hull they may stand in another order.
+    cdef int depth
     axes = list(range(node.ndim))
     found = []
     for depth in range(read.failure.depth):
-        number = read.failure.inner[depth]
         while node != NULL and node.kind == NODE_HULL:
-            axes = [[node.axes[i] for i in range(node.ndim)].index(axis) for axis in axes] if node.elementwise else (
-                list(range(node.below.ndim)))
+            axes = axes_below(node, axes)
             node = node.below
-        if number < 0 or node == NULL or node.kind != NODE_SHARD:
+        if read.failure.inner[depth] < 0 or node == NULL or node.kind != NODE_SHARD:
             break
-        found.append(str(tuple(
-            [(number // node.index.strides[axis]) % (node.shape[axis] // node.inner[axis]) for axis in axes]
-        )))
+        found.append(str(grid_position(node, read.failure.inner[depth], axes)))
         node = node.child
     return " > ".join(found) or None
 

@@ -59,3 +59,9 @@ cdef class Program:
     cdef int depth                   # of the innermost shard's chunks
     cdef bint compressed             # a decoder has to run for the innermost chunks
     cdef Node* _node(self, object chain, list axis_of, object leaf_dtypes, int depth) except NULL
+
+# Where axes stand (axes[k]: that of the array's axis k), below a hull that may have transposed them.
+cdef list axes_below(const Node* hull, list axes)
+
+# The grid position, in the order of axes, of the inner chunk with this number in a shard's index.
+cdef tuple grid_position(const Node* shard, Py_ssize_t number, list axes)

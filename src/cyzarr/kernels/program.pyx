@@ -271,3 +271,19 @@ cdef int set_shard(Node* node, given, encoded, frame) except -1:
         node.inner[axis] = inner[i]
         node.index.strides[axis] = strides[i]
     return 0
+
+
+# --- positions, for messages
+
+cdef list axes_below(const Node* hull, list axes):
+    cdef int i
+    if not hull.elementwise:
+        # Its codec may have made anything of them.
+        return list(range(hull.below.ndim))
+    order = [hull.axes[i] for i in range(hull.ndim)]
+    return [order.index(axis) for axis in axes]
+
+
+cdef tuple grid_position(const Node* shard, Py_ssize_t number, list axes):
+    cdef int axis
+    return tuple([(number // shard.index.strides[axis]) % (shard.shape[axis] // shard.inner[axis]) for axis in axes])

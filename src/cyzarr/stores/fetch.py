@@ -16,6 +16,7 @@ import zarr
 
 from cyzarr import _zarr, config
 from cyzarr.errors import CorruptChunkError
+from cyzarr.loops import in_a_loop
 from cyzarr.stores import indexcache
 from cyzarr.stores.gate import Gate, together
 from cyzarr.stores.getters import Source
@@ -252,7 +253,7 @@ def ask_index_sync(source: Source, index: Index, totals: dict[str, int]) -> Any:
             with landing(flight) as land:
                 miss(totals)
                 return land(index, ask_sync(source, index.request, totals))
-        if asyncio._get_running_loop() is not None:
+        if in_a_loop():
             break
         try:
             return hit(totals, flight.landed.result(PATIENCE))
