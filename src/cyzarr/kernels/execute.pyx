@@ -12,6 +12,7 @@ from cyzarr.kernels.decode cimport decode_inner, decode_region, fill_target
 from cyzarr.kernels.files cimport object_close, object_open
 from cyzarr.kernels.pool cimport left_behind, run_inline, run_pooled
 from cyzarr.kernels.program cimport NODE_HULL, NODE_SHARD, Node, axes_below, grid_position
+from cyzarr.kernels.pthread cimport pthread_cond_broadcast, pthread_cond_wait, pthread_mutex_lock, pthread_mutex_unlock
 from cyzarr.kernels.readplan cimport (
     HOP_NS,
     Object,
@@ -19,8 +20,6 @@ from cyzarr.kernels.readplan cimport (
     object_of,
     object_release,
     positions,
-    pthread_cond_t,
-    pthread_mutex_t,
     read_free,
     take_part,
 )
@@ -28,12 +27,6 @@ from cyzarr.kernels.sources cimport load_index
 from cyzarr.kernels.status cimport E_AGAIN, E_CANCELLED, E_PYTHON, OK, failure_clear, raise_failure
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.kernels.workers cimport Stats, Worker, fail, reserve
-
-cdef extern from "<pthread.h>" nogil:
-    int pthread_mutex_lock(pthread_mutex_t*)
-    int pthread_mutex_unlock(pthread_mutex_t*)
-    int pthread_cond_wait(pthread_cond_t*, pthread_mutex_t*)
-    int pthread_cond_broadcast(pthread_cond_t*)
 
 cdef enum ObjectState:
     NEW = 0

@@ -15,13 +15,13 @@ from collections import namedtuple
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-cdef extern from "<pthread.h>" nogil:
-    ctypedef struct pthread_mutex_t:
-        pass
-    int pthread_mutex_init(pthread_mutex_t*, void*)
-    int pthread_mutex_lock(pthread_mutex_t*)
-    int pthread_mutex_trylock(pthread_mutex_t*)
-    int pthread_mutex_unlock(pthread_mutex_t*)
+from cyzarr.kernels.pthread cimport (
+    pthread_mutex_init,
+    pthread_mutex_lock,
+    pthread_mutex_t,
+    pthread_mutex_trylock,
+    pthread_mutex_unlock,
+)
 
 cdef extern from *:
     """

@@ -1,18 +1,13 @@
 # Plan a read over stored objects: cut a selection into tasks.
 from cyzarr.kernels.indexcache cimport CachedIndex
 from cyzarr.kernels.program cimport Node, Program
+from cyzarr.kernels.pthread cimport pthread_cond_t, pthread_mutex_t
 from cyzarr.kernels.status cimport Failure
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span, Target
 from cyzarr.kernels.workers cimport Buffer, Stats
 
 cdef enum:
     HOP_NS = 30000               # a second thread pays from about this much work on
-
-cdef extern from "<pthread.h>" nogil:
-    ctypedef struct pthread_mutex_t:
-        pass
-    ctypedef struct pthread_cond_t:
-        pass
 
 # A stored shard whose index the tasks of its inner chunks share.
 cdef struct Object:

@@ -14,14 +14,9 @@ from cyzarr.kernels.files cimport object_close
 from cyzarr.kernels.indexcache cimport index_release
 from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_SHARD, Node, Program
+from cyzarr.kernels.pthread cimport pthread_cond_destroy, pthread_cond_init, pthread_mutex_destroy, pthread_mutex_init
 from cyzarr.kernels.status cimport E_NOMEM, OK, failure_clear
 from cyzarr.kernels.types cimport MAX_NDIM, Span
-
-cdef extern from "<pthread.h>" nogil:
-    int pthread_mutex_init(pthread_mutex_t*, void*)
-    int pthread_mutex_destroy(pthread_mutex_t*)
-    int pthread_cond_init(pthread_cond_t*, void*)
-    int pthread_cond_destroy(pthread_cond_t*)
 
 # Estimates of a task's cost, measured: a call and its system calls; a byte copied; a byte decoded.
 cdef double TASK_NS = 2000

@@ -4,15 +4,14 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from cyzarr.kernels.natives cimport context_free, context_init
+from cyzarr.kernels.pthread cimport (
+    pthread_mutex_init,
+    pthread_mutex_lock,
+    pthread_mutex_t,
+    pthread_mutex_trylock,
+    pthread_mutex_unlock,
+)
 from cyzarr.kernels.status cimport E_NOMEM, OK, failure_clear
-
-cdef extern from "<pthread.h>" nogil:
-    ctypedef struct pthread_mutex_t:
-        pass
-    int pthread_mutex_init(pthread_mutex_t*, void*)
-    int pthread_mutex_lock(pthread_mutex_t*)
-    int pthread_mutex_trylock(pthread_mutex_t*)
-    int pthread_mutex_unlock(pthread_mutex_t*)
 
 cdef enum:
     # No buffer of a worker at rest is larger than this.

@@ -43,46 +43,44 @@ async def get_orthogonal_selection(
     self: Any, selection: Any, *, out: Any = None, fields: Any = None, prototype: Any = None
 ) -> Any:
     """`zarr.AsyncArray.get_orthogonal_selection`: see zarr's documentation."""
-    found = await _pick(self, normalize_orthogonal, selection, False, out, fields, prototype)
-    if found is None:
-        zarr_own = _zarr["get_orthogonal_selection"]
-        return await zarr_own(self, selection, out=out, fields=fields, prototype=prototype)
-    return found
+    return await _pick("get_orthogonal_selection", normalize_orthogonal, self, selection, out, fields, prototype)
 
 
 async def get_mask_selection(
     self: Any, mask: Any, *, out: Any = None, fields: Any = None, prototype: Any = None
 ) -> Any:
     """`zarr.AsyncArray.get_mask_selection`: see zarr's documentation."""
-    found = await _pick(self, normalize_mask, mask, True, out, fields, prototype)
-    if found is None:
-        return await _zarr["get_mask_selection"](self, mask, out=out, fields=fields, prototype=prototype)
-    return found
+    return await _pick("get_mask_selection", normalize_mask, self, mask, out, fields, prototype)
 
 
 async def get_coordinate_selection(
     self: Any, selection: Any, *, out: Any = None, fields: Any = None, prototype: Any = None
 ) -> Any:
     """`zarr.AsyncArray.get_coordinate_selection`: see zarr's documentation."""
-    found = await _pick(self, normalize_coordinates, selection, True, out, fields, prototype)
+    return await _pick("get_coordinate_selection", normalize_coordinates, self, selection, out, fields, prototype)
+
+
+async def _pick(name: str, normalize: Any, array: Any, selection: Any, out: Any, fields: Any, prototype: Any) -> Any:
+    """The picked items, or what zarr's own function of this name says."""
+    points = normalize is not normalize_orthogonal
+    found = await _read(array, normalize, selection, points, out, fields, prototype)
     if found is None:
-        zarr_own = _zarr["get_coordinate_selection"]
-        return await zarr_own(self, selection, out=out, fields=fields, prototype=prototype)
+        return await _zarr[name](array, selection, out=out, fields=fields, prototype=prototype)
     return found
 
 
-async def _pick(self: Any, normalize: Any, selection: Any, points: bool, out: Any, fields: Any, prototype: Any) -> Any:
+async def _read(array: Any, normalize: Any, selection: Any, points: bool, out: Any, fields: Any, prototype: Any) -> Any:
     """The picked items; None: zarr's own code has to say."""
-    in_memory = direct.in_memory(self, out, prototype)
+    in_memory = direct.in_memory(array, out, prototype)
     if in_memory is None:
         return None
     if in_memory and _count(selection) <= MAX_ITEMS:
-        found = direct.read_picked(self, normalize, selection, points, out, fields, prototype, True)
+        found = direct.read_picked(array, normalize, selection, points, out, fields, prototype, True)
         if found is not direct.LATER:
             await asyncio.sleep(0)
             return found
     own = _own(selection)
-    return await asyncio.to_thread(direct.read_picked, self, normalize, own, points, out, fields, prototype, False)
+    return await asyncio.to_thread(direct.read_picked, array, normalize, own, points, out, fields, prototype, False)
 
 
 def _items(selection: Any) -> tuple[Any, ...]:
