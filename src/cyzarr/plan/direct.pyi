@@ -4,6 +4,7 @@ from typing_extensions import disjoint_base
 
 from cyzarr.kernels.program import Program
 
+PLAIN: dict[type, dict[str, Any]]
 WATCHED: tuple[str, ...]
 MAX_EXTENT: int
 LATER: object
