@@ -319,48 +319,55 @@ cdef object all_axes(Compiled made, const Key* key, object out, bint points):
     return out[(*[None if key.drops[axis] else slice(None) for axis in range(made.ndim)], ...)]
 
 
+cdef Read* new_read(Compiled made, const Span* spans, const Key* key, cnp.ndarray out, bint points) except NULL:
+    """Plan the read of what a key picks into `out`. Objects in memory are looked up by the caller."""
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Read* read
+    cdef int axis, at = 0
+    for axis in range(made.ndim):
+        strides[axis] = 0
+        if not key.drops[axis]:
+            strides[axis] = out.strides[at]
+            at += 1
+    read = read_new(made.program, spans, points, <char*> cnp.PyArray_DATA(out), strides)
+    read.lead = made.lead
+    read.separator = made.separator
+    if made.kind == LOCAL:
+        read.prefix = made.prefix
+        read.prefix_nbytes = len(made.prefix)
+    return read
+
+
 cdef object run(Compiled made, Span* spans, Key* key, object out, bint points=False, object uses=None,
                 bint brief=False):
     """Read into a fresh array, or into `out`. None: zarr's own code must say what this is.
 
     `brief`: LATER, with nothing read, where that may take longer than BRIEF_NS.
     """
-    cdef cnp.ndarray target
-    cdef Py_ssize_t strides[MAX_NDIM]
     cdef Read* read
     cdef ReadHolder holder = None
     cdef Source* sources = NULL
     cdef list held = []
     cdef object placed = None
-    cdef int axis, at = 0, status
+    cdef int status
     if made.needs_loop and _zarr.on_zarr_loop():
         # Zarr says that it can't be done.
         return None
     if brief and not key.empty and not_brief(made, key):
         return LATER
-    target = out = new_output(made, key) if out is None else out
+    out = new_output(made, key) if out is None else out
     if key.empty:
         return out
     if made.grid is not None:
         return run_grid(made, spans, key, out, points, uses)
-    for axis in range(made.ndim):
-        strides[axis] = 0
-        if not key.drops[axis]:
-            strides[axis] = target.strides[at]
-            at += 1
     if made.program.objects:
         placed = all_axes(made, key, out, points)
-    read = read_new(made.program, spans, points, <char*> cnp.PyArray_DATA(target), strides)
+    read = new_read(made, spans, key, out, points)
     try:
         if brief and (read.cost_ns > BRIEF_NS or read.n_tasks >= 64):
             return LATER
         read.target.objects = <void*> placed if made.program.objects else NULL
-        read.lead = made.lead
-        read.separator = made.separator
-        if made.kind == LOCAL:
-            read.prefix = made.prefix
-            read.prefix_nbytes = len(made.prefix)
-        else:
+        if made.kind == MEMORY:
             sources = look_up(made, read, held)
             if sources == NULL:
                 return None
