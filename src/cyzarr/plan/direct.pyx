@@ -65,9 +65,9 @@ MAX_EXTENT = 1 << 62
 cdef Py_ssize_t served = 0
 cdef bint tracing = False
 cdef bint active = False
-# Whether zarr's config had a section of cyzarr's when it was last looked at: without one, now and then, nothing is to
-# be looked up, which every read would wait for.
-cdef bint had_section = False
+# cyzarr's section of zarr's config as it was last looked at, and what it says.
+cdef object seen_section = None
+cdef bint partial_reads = True
 
 
 cdef class Compiled:
@@ -192,14 +192,31 @@ cdef bint store_is_plain(Compiled made):
 
 cdef bint settings_allow():
     """Whether zarr's config names the host-memory buffers, and objects may be read in part."""
-    global had_section
     cdef dict settings = zarr_config.config
-    cdef bint there = settings.get("cyzarr") is not None
-    if there or had_section:
-        had_section = there
-        if not config.current().partial_storage_reads:
-            return False
+    cdef object ours = settings.get("cyzarr")
+    if ours is not None or seen_section is not None:
+        look_at_section(ours)
+    if not partial_reads:
+        return False
     return settings.get("buffer") == DEFAULT_BUFFER and settings.get("ndbuffer") == DEFAULT_NDBUFFER
+
+
+cdef int look_at_section(object section) except -1:
+    """Take over cyzarr's settings where they are others than before.
+
+    `config.current` finds that out, too, and takes 0.2 us longer, which every read would wait for.
+    """
+    global seen_section, partial_reads
+    if type(section) is dict and type(seen_section) is dict:
+        try:
+            if section == seen_section:
+                return 0
+        except Exception:
+            # Values of some types, such as arrays, can't be compared; they are no settings.
+            pass
+    partial_reads = config.current().partial_storage_reads
+    seen_section = dict(section) if type(section) is dict else section
+    return 0
 
 
 cdef bint default_prototype(object prototype):
