@@ -31,6 +31,7 @@ from cyzarr.kernels.status cimport (
 )
 from cyzarr.kernels.types cimport MAX_NDIM, Span
 from cyzarr.kernels.windows cimport Windows, find_windows
+from cyzarr.kernels.workers cimport Stats
 
 cnp.import_array()
 
@@ -418,8 +419,7 @@ def run_reads(reads, threads=1):
     Returns
     -------
     dict
-        Counts: requests, bytes_read, bytes_needed, chunks_decoded, chunks_missing, inner_missing, index_hits,
-        index_misses.
+        The counts of `workers.Stats`, by name.
 
     Raises
     ------
@@ -433,6 +433,8 @@ def run_reads(reads, threads=1):
     cdef Py_ssize_t i, n = 0
     cdef ChunkRead one
     cdef Read** group
+    cdef Stats nothing
+    memset(&nothing, 0, sizeof(Stats))
     reads = [read for read in reads if (<ChunkRead?> read).read.n_tasks > 0]
     over = True
     group = <Read**> calloc(max(len(reads), 1), sizeof(void*))
@@ -454,10 +456,7 @@ def run_reads(reads, threads=1):
             for i in range(n):
                 read_raise(group[i], (<ChunkRead> reads[i]).key)
             raise MemoryError("a read was given up")
-        if n == 0:
-            return dict.fromkeys(("requests", "bytes_read", "bytes_needed", "chunks_decoded", "chunks_missing",
-                                  "inner_missing", "index_hits", "index_misses"), 0)
-        return group[0].stats
+        return group[0].stats if n else nothing
     except BaseException:
         # An exception of a signal's handler leaves helpers at work on them.
         over = not left_running(reads)
