@@ -57,9 +57,9 @@ def make(kind=SlowStore):
 
 
 def bound(concurrency):
-    """The seconds that no reader can do without: rounds of requests, an index before its data."""
-    requests = SHARDS + TOUCHED
-    return max(2, -(-requests // concurrency)) * LATENCY
+    """The seconds that the limit costs: of the shards that many at once, of each an index, then that many ranges."""
+    shards_in_turn = -(-SHARDS // concurrency)
+    return shards_in_turn * (1 + -(-ROWS // concurrency)) * LATENCY
 
 
 class ScatteredChunks:

@@ -17,7 +17,7 @@ from cyzarr import _zarr, config, observe
 from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels.chunks import ChunkRead, run_reads
 from cyzarr.plan.program import NotNativeError, compile_chain
-from cyzarr.stores import fetch, gate, indexcache, plain
+from cyzarr.stores import fetch, indexcache, plain, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -189,8 +189,7 @@ class BatchPlan:
         What was fetched and is not yet decoded is bounded, too.
         """
         asker = fetch.Asker(totals)
-        # Twice the limit, so that there is always somebody who waits for a place.
-        fetchers = min(len(remote), 2 * asker.gate.allowed if asker.gate.allowed else len(remote))
+        fetchers = min(len(remote), asker.limit or len(remote))
         arrived: asyncio.Queue[ChunkRead | BaseException] = asyncio.Queue(fetchers)
         left = iter(remote)
         fetching = [asyncio.ensure_future(_fetch_each(left, asker, arrived)) for _ in range(fetchers)]
@@ -201,7 +200,7 @@ class BatchPlan:
                 await decode(ready, totals, fetched=True)
                 done += len(ready)
         finally:
-            await gate.give_up(fetching)
+            await tasks.give_up(fetching)
 
 
 async def _fetch_each(left: Iterator[Any], asker: fetch.Asker, arrived: asyncio.Queue[Any]) -> None:

@@ -18,9 +18,9 @@ from cyzarr import _zarr, config
 from cyzarr.errors import CorruptChunkError
 from cyzarr.loops import in_a_loop
 from cyzarr.stores import indexcache
-from cyzarr.stores.gate import Gate, together
 from cyzarr.stores.getters import Source
 from cyzarr.stores.ranges import SIZE, UNTOLD, WHOLE, Parts, Ranges, Request, check_length, in_words, telling
+from cyzarr.stores.tasks import together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -158,10 +158,14 @@ def _window_requests(read: ChunkRead, size: str) -> Talk:
 
 
 class Asker:
-    """Asks for what one selection needs: at most zarr's `async.concurrency` requests at once, all counted."""
+    """Asks for what a selection needs, all requests counted.
+
+    zarr's `async.concurrency` is what it is in zarr: how many chunks or shards are asked for at once (by who calls
+    `fetch`), and of each how many of its ranges. A length is asked for beside a range and counts as none.
+    """
 
     def __init__(self, totals: dict[str, int]) -> None:
-        self.gate = Gate(zarr.config.get("async.concurrency"))
+        self.limit: int | None = zarr.config.get("async.concurrency")
         self.totals = totals
 
     async def fetch(self, read: ChunkRead, getter: Any, spec: Any) -> ChunkRead:
@@ -181,14 +185,13 @@ class Asker:
         if isinstance(request, Index):
             return await self.ask_index(source, request)
         if isinstance(request, Ranges):
-            parts = await source.kind.read_many(source.store, source.key, request, self.gate)
+            parts = await source.kind.read_many(source.store, source.key, request, self.limit)
             return counted(self.totals, parts)
-        async with self.gate:
-            if request.size:
-                return counted(self.totals, await size_or_untold(source))
-            byte_range = request.byte_range()
-            with telling(source.key, byte_range):
-                return counted(self.totals, await source.kind.read(source.store, source.key, byte_range))
+        if request.size:
+            return counted(self.totals, await size_or_untold(source))
+        byte_range = request.byte_range()
+        with telling(source.key, byte_range):
+            return counted(self.totals, await source.kind.read(source.store, source.key, byte_range))
 
     async def ask_index(self, source: Source, index: Index) -> Any:
         """A shard's index: kept, brought by another read that is under way, or asked for."""

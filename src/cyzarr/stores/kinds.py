@@ -12,13 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cyzarr.stores.gate import together
 from cyzarr.stores.ranges import Parts, telling
+from cyzarr.stores.tasks import together
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from cyzarr.stores.gate import Gate
     from cyzarr.stores.ranges import Ranges
 
 
@@ -55,16 +54,15 @@ class StoreKind(ABC):
         found = self.read_sync(store, key)
         return None if found is None else found.size
 
-    async def read_many(self, store: Any, key: str, request: Ranges, gate: Gate) -> Parts:
-        """Many parts of an object, neighbours together, each through the gate."""
+    async def read_many(self, store: Any, key: str, request: Ranges, limit: int | None = None) -> Parts:
+        """Many parts of an object, neighbours together, at most `limit` at once."""
         wanted = [one.byte_range() for one in request.merged()]
 
         async def ask(byte_range: Any) -> Any:
-            async with gate:
-                with telling(key, byte_range):
-                    return await self.read(store, key, byte_range)
+            with telling(key, byte_range):
+                return await self.read(store, key, byte_range)
 
-        return parts_of(wanted, await together([ask(one) for one in wanted]))
+        return parts_of(wanted, await together([ask(one) for one in wanted], limit))
 
     def read_many_sync(self, store: Any, key: str, request: Ranges) -> Parts:
         """The synchronous twin, one after another."""

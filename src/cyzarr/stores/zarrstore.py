@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from cyzarr.stores.gate import Gate
-
 
 def as_bytes(buffer: Any) -> np.ndarray[Any, Any] | None:
     """A Buffer's bytes; None stays None."""
@@ -65,12 +63,12 @@ class ZarrKind(StoreKind):
         """The same, over zarr's event loop."""
         return sync(self.getsize(store, key))
 
-    async def read_many(self, store: Any, key: str, request: Ranges, gate: Gate) -> Parts:
+    async def read_many(self, store: Any, key: str, request: Ranges, limit: int | None = None) -> Parts:
         """By a `get_ranges` of the store's own; zarr's is the same as `get` for each of the merged ranges."""
         asked, own = _zarr.answers_ranges(store)
         if not own:
-            return await super().read_many(asked, key, request, gate)
-        return await read_by_get_ranges(asked, key, request, gate)
+            return await super().read_many(asked, key, request, limit)
+        return await read_by_get_ranges(asked, key, request, limit)
 
     def read_many_sync(self, store: Any, key: str, request: Ranges) -> Parts:
         """The synchronous twin."""
@@ -115,31 +113,24 @@ async def closing(groups: Any) -> AsyncIterator[None]:
             await groups.aclose()
 
 
-async def read_by_get_ranges(store: Any, key: str, request: Ranges, gate: Gate) -> Parts:
+async def read_by_get_ranges(store: Any, key: str, request: Ranges, limit: int | None) -> Parts:
     """The parts of an object, through a `get_ranges` that joins neighbours, and asks for several at once, by itself.
 
-    It is told how many it may have under way, and the gate learns as they come in.
+    It is told how many it may have under way.
     """
     wanted = byte_ranges(request)
     limits = {"max_gap_bytes": request.max_gap, "max_coalesced_bytes": request.max_nbytes}
-    expected = len(request.merged()) if _zarr.takes_concurrency(store.get_ranges) else 1
-    parts = Parts((one.start, one.end, None) for one in wanted)
-    held = await gate.take(expected)
     if _zarr.takes_concurrency(store.get_ranges):
-        limits["max_concurrency"] = held
-    try:
-        with missing_is_none(key, wanted):
-            groups = store.get_ranges(key, wanted, prototype=buffer_prototype, **limits)
-            async with closing(groups):
-                async for group in groups:
-                    parts.requests += 1
-                    for at, buffer in group:
-                        parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
-                    if held > max(expected - parts.requests, 1):
-                        held -= 1
-                        gate.give()
-    finally:
-        gate.give(held)
+        expected = len(request.merged())
+        limits["max_concurrency"] = expected if limit is None else min(expected, limit)
+    parts = Parts((one.start, one.end, None) for one in wanted)
+    with missing_is_none(key, wanted):
+        groups = store.get_ranges(key, wanted, prototype=buffer_prototype, **limits)
+        async with closing(groups):
+            async for group in groups:
+                parts.requests += 1
+                for at, buffer in group:
+                    parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
     return parts
 
 
