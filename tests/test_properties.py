@@ -143,6 +143,17 @@ def test_orthogonal(door, folders, data):
 
 @EVERY_DOOR
 @given(data=st.data())
+def test_orthogonal_with_an_ellipsis(door, folders, data):
+    """zarr compares arrays with it, which only arrays of one item bear."""
+    case = data.draw(cases(min_dims=1).filter(lambda case: case.values.size))
+    key = list(data.draw(orthogonal_keys(case.values.shape), label="key"))
+    first, last = sorted(data.draw(st.integers(0, len(key))) for _ in range(2))
+    key[first:last] = [...]
+    check(case, door, data, folders, lambda a: a.oindex[tuple(key)])
+
+
+@EVERY_DOOR
+@given(data=st.data())
 def test_coordinates(door, folders, data):
     case = data.draw(cases(min_dims=1).filter(lambda case: case.values.size))
     key = data.draw(points(case.values.shape), label="key")

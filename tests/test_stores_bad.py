@@ -11,10 +11,11 @@ from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.array_spec import ArrayConfig
 from zarr.core.buffer.cpu import Buffer
 
+from support import doors
 from support.asked import AskedStore, RangesStore, SizedStore
 from support.compare import Outcome, assert_same_values
 from support.doors import PLAIN
-from support.handmade import crc32c, le, shard, store
+from support.handmade import Stored, crc32c, le, shard, store
 
 if PLAIN:
     pytest.skip("about cyzarr, which this run leaves out", allow_module_level=True)
@@ -233,3 +234,17 @@ def test_a_shard_that_is_replaced_meanwhile(door, kind):
     held.edit = edit
     got = array[6:9, 3:40:17]
     assert_same_values(got, VALUES[:, ::-1][6:9, 3:40:17])
+
+
+@pytest.mark.parametrize("kind", [None, AskedStore])
+@pytest.mark.parametrize("door", doors.doors(), ids=repr)
+def test_the_key_is_the_stores(door, kind):
+    """Whatever the road, and also below a group."""
+    stored = store(VALUES.copy(), (6, 50), CODECS["sharded-crc"])
+    below = Stored({f"group/array/{key}": value for key, value in stored.objects.items()})
+    below.objects["group/array/c/1/0"] = below.objects["group/array/c/1/0"][:-3]
+    held = below.memory() if kind is None else kind.of(below)
+    with door.through(), pytest.raises(cyzarr.CorruptChunkError) as caught:
+        zarr.open_array(held, path="group/array", mode="r")[...]
+    assert caught.value.key == "group/array/c/1/0"
+    assert "'group/array/c/1/0'" in str(caught.value)

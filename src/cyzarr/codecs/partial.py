@@ -21,6 +21,7 @@ from cyzarr.plan.chunkreads import (
     without_fetches,
 )
 from cyzarr.stores import fetch, plain
+from cyzarr.stores.getters import key_of
 
 
 def plan(codec: Any, selection: Any, spec: Any, key: str) -> ChunkRead:
@@ -56,7 +57,7 @@ def result(read: ChunkRead, stats: dict[str, int]) -> Any:
 
 async def decode_async(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
     """Decode a selection of a stored chunk."""
-    read = plan_or_note(codec, selection, spec, str(getter), may_wait=True)
+    read = plan_or_note(codec, selection, spec, key_of(getter), may_wait=True)
     if read is None:
         return NOT_NATIVE
     totals: dict[str, int] = {}
@@ -69,7 +70,7 @@ async def decode_async(codec: Any, getter: Any, selection: Any, spec: Any) -> An
 
 def decode_sync(codec: Any, getter: Any, selection: Any, spec: Any) -> Any:
     """The synchronous twin; for getters with `get_sync`."""
-    read = plan_or_note(codec, selection, spec, str(getter))
+    read = plan_or_note(codec, selection, spec, key_of(getter))
     if read is None:
         return NOT_NATIVE
     totals: dict[str, int] = {}

@@ -18,6 +18,7 @@ from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels.chunks import ChunkRead, run_reads
 from cyzarr.plan.program import NotNativeError, compile_chain
 from cyzarr.stores import fetch, indexcache, plain, tasks
+from cyzarr.stores.getters import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -147,7 +148,7 @@ class BatchPlan:
             if target.shape != shape:
                 target = None
         read = ChunkRead(
-            program, entries, _zarr.empty(shape, program.dtype) if target is None else target, str(getter), points
+            program, entries, _zarr.empty(shape, program.dtype) if target is None else target, key_of(getter), points
         )
         if target is None:
             self.placed.append((read, placement))

@@ -90,6 +90,10 @@ def _is_integer(item: Any) -> bool:
     return type(item) is int or (isinstance(item, np.integer) and not isinstance(item, np.timedelta64))
 
 
+def _is_array(item: Any) -> bool:
+    return isinstance(item, np.ndarray)
+
+
 def _expand(selection: Any, ndim: int) -> tuple[Any, ...] | None:
     """One item per axis: an Ellipsis and missing axes become whole axes."""
     items = selection if isinstance(selection, tuple) else (selection,)
@@ -98,7 +102,9 @@ def _expand(selection: Any, ndim: int) -> tuple[Any, ...] | None:
         return None
     if dots:
         rest = ndim - (len(items) - 1)
-        if rest < 0 or any(isinstance(item, list) for item in items):
+        # zarr compares what comes before an Ellipsis with it, and all of it where no axis is left: arrays are refused.
+        compared = items if rest == 0 else items[: dots[0]]
+        if rest < 0 or any(isinstance(item, list) for item in items) or any(map(_is_array, compared)):
             return None
         items = (*items[: dots[0]], *[slice(None)] * rest, *items[dots[0] + 1 :])
     return None if len(items) > ndim else (*items, *[slice(None)] * (ndim - len(items)))

@@ -28,6 +28,11 @@ class GetterKind(StoreKind):
 _GETTER = GetterKind()
 
 
+def key_of(getter: Any) -> str:
+    """The key in the store of what a byte getter stands for, as errors tell it; its text where it has none."""
+    return str(getter.path) if type(getter) is StorePath else str(getter)
+
+
 @dataclass(frozen=True)
 class Source:
     """One stored object, and how it is asked."""
