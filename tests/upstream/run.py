@@ -58,6 +58,9 @@ IGNORED = ["tests/test_examples.py"]
 def main(argv: list[str] | None = None) -> int:
     args = parse(argv)
     version = importlib.metadata.version("zarr")
+    if args.all and version in SpecifierSet("<3.2"):
+        # Some of its tests have memory addresses in their names, which differ between workers.
+        args.workers = "0"
     suite = fetch_suite(version, args.cache)
     paths = chosen_paths(suite, args)
     without = run_suite(suite, "without", paths, args)
