@@ -21,7 +21,7 @@ from zarr.core.buffer import cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
 from zarr.core.metadata.v3 import ArrayV3Metadata
-from zarr.storage import WrapperStore
+from zarr.storage import MemoryStore, WrapperStore
 
 from cyzarr.loops import run_coroutine
 
@@ -202,6 +202,28 @@ def array_spec(shape: tuple[int, ...], data_type: Any, fill_value: Any, order: A
     return ArraySpec(shape=shape, dtype=data_type, fill_value=fill_value, config=config, prototype=cpu.buffer_prototype)
 
 
+def chunk_spec(metadata: Any, config: Any) -> ArraySpec | None:
+    """What zarr tells the codecs of an array's chunks; None for another than a regular grid."""
+    shape = chunk_shape(metadata)
+    if shape is None:
+        return None
+    if metadata.zarr_format == 2:
+        # Its own order is the stored one.
+        config = replace(config, order=metadata.order)
+    return ArraySpec(
+        shape=shape,
+        dtype=metadata.dtype,
+        fill_value=metadata.fill_value,
+        config=config,
+        prototype=cpu.buffer_prototype,
+    )
+
+
+def awaits_repair(metadata: Any) -> bool:
+    """Whether zarr stores an array's document anew before it writes chunks."""
+    return getattr(metadata, "_stored_document", None) is not None
+
+
 def decoder(codec: Any) -> Callable[[Any, Any], Any]:
     """The function that decodes (data, specification) by a codec's own method, as zarr's default pipeline does.
 
@@ -301,6 +323,65 @@ def results(missing: list[bool]) -> Any:
     if not READ_RESULTS:
         return None
     return tuple({"status": "missing" if one else "present"} for one in missing)
+
+
+def put_chunks(pipeline: Any, spec: ArraySpec, chunks: list[tuple[Any, Any, Any]]) -> list[BaseException | None]:
+    """Encode and store whole chunks, (StorePath, array, some of its items) each; what each raised, or None.
+
+    As zarr does, a chunk that holds nothing but the fill value is deleted instead. Items that must be something else
+    say so without a look at all.
+    """
+    fill = spec.dtype.default_scalar() if spec.fill_value is None else spec.fill_value
+    keep_all = spec.config.write_empty_chunks
+
+    def is_empty(array: Any, some: Any) -> bool:
+        return not keep_all and nd_buffer(some).all_equal(fill) and nd_buffer(array).all_equal(fill)
+
+    if _encodes_here(pipeline) and all(_sets_here(path) for path, _, _ in chunks):
+        return [_put_here(pipeline, spec, path, array, is_empty(array, some)) for path, array, some in chunks]
+
+    async def put_all() -> list[BaseException | None]:
+        gate = asyncio.Semaphore(zarr.core.config.config.get("async.concurrency") or len(chunks))
+
+        async def put(path: Any, array: Any, some: Any) -> None:
+            async with gate:
+                if is_empty(array, some):
+                    await path.delete()
+                    return
+                (encoded,) = await pipeline.encode([(nd_buffer(array), spec)])
+                await (path.delete() if encoded is None else path.set(encoded))
+
+        return await asyncio.gather(*[put(*one) for one in chunks], return_exceptions=True)
+
+    return zarr.core.sync.sync(put_all())
+
+
+def _encodes_here(pipeline: Any) -> bool:
+    """Whether encoding is a view of the items, so that it is worth no turn of the event loop."""
+    (codec, *more) = pipeline
+    cls = type(codec)
+    return not more and (cls is zarr.codecs.BytesCodec or cls.__dict__.get("_cyzarr_kind") == "bytes")
+
+
+def _sets_here(path: Any) -> bool:
+    """Whether a store's own methods to write wait for nothing."""
+    store = path.store
+    return type(store) is MemoryStore and not {"set", "delete", "_ensure_open", "_open"} & store.__dict__.keys()
+
+
+def _put_here(pipeline: Any, spec: ArraySpec, path: Any, array: Any, empty: bool) -> BaseException | None:
+    """One chunk as a buffer in memory, without an event loop."""
+    (codec,) = pipeline
+    try:
+        doing = path.delete() if empty else path.set(codec._encode_sync(nd_buffer(array), spec))
+        try:
+            doing.send(None)
+        except StopIteration:
+            return None
+        doing.close()
+        raise RuntimeError("a store in memory waits for something")
+    except Exception as error:
+        return error
 
 
 def set_slabs(array: Any, slabs: list[tuple[tuple[slice, ...], Any]]) -> list[BaseException | None]:

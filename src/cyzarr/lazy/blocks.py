@@ -12,7 +12,7 @@ from cyzarr.lazy import lowering, parts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cyzarr.lazy.grid import Grid
+    from cyzarr.lazy.grid import Grid, GridAxis
 
     Array = np.ndarray[Any, Any]
 
@@ -45,100 +45,104 @@ def is_points(entries: tuple[Any, ...], values: Array) -> bool:
     return values.ndim == 1 and len(entries) > 1 and all(isinstance(entry, np.ndarray) for entry in entries)
 
 
-def blocks(planned: tuple[tuple[Any, ...], Array], cells: Grid) -> Iterator[Block]:
-    """The assignments, by cells in row-major order."""
+def blocks(planned: tuple[tuple[Any, ...], Array], cells: Grid, whole: bool = False) -> Iterator[Block]:
+    """The assignments, by cells in row-major order; `whole`: their hulls are the cells, whatever is touched of them."""
     entries, values = planned
-    yield from (_point_blocks if is_points(entries, values) else _product_blocks)(entries, values, cells)
+    yield from (_point_blocks if is_points(entries, values) else _product_blocks)(entries, values, cells, whole)
 
 
-def widened(block: Block, cells: Grid) -> Block:
-    """The same with the whole cell as hull, which can be written without being read again."""
-    hull, at = [], []
-    for axis, cell, along, within in zip(cells, block.cells, block.hull, block.at, strict=True):
-        first, end = axis.bounds(cell)
-        by = along.start - first
-        hull.append(slice(first, end))
-        if isinstance(within, slice):
-            at.append(slice(within.start + by, within.stop + by, within.step))
-        else:
-            at.append(within + by)
-    return block._replace(hull=tuple(hull), at=tuple(at))
-
-
-def _point_blocks(entries: tuple[Any, ...], values: Array, cells: Grid) -> Iterator[Block]:
+def _point_blocks(entries: tuple[Any, ...], values: Array, cells: Grid, whole: bool) -> Iterator[Block]:
     where = [axis.cell(entry) for axis, entry in zip(cells, entries, strict=True)]
     order, starts = parts.sort_runs(where)
-    for start, stop in itertools.pairwise(starts):
-        picked = order[start:stop]
-        index = [entry[picked] for entry in entries]
-        least = [int(one.min()) for one in index]
-        hull = tuple(slice(lo, int(one.max()) + 1) for lo, one in zip(least, index, strict=True))
-        at = tuple(one - lo for one, lo in zip(index, least, strict=True))
-        cell = tuple(int(one[picked[0]]) for one in where)
-        yield Block(cell, hull, at, values[picked], len(picked) == _size(hull))
+    begins = np.array(starts[:-1])
+    found = [one[order[begins]].tolist() for one in where]
+    index = [entry[order] for entry in entries]
+    values = values[order]
+    hulls = []
+    for axis, along, at in zip(cells, found, index, strict=True):
+        if whole:
+            bounds = [axis.bounds(cell) for cell in along]
+        else:
+            high = np.maximum.reduceat(at, begins) + 1
+            bounds = list(zip(np.minimum.reduceat(at, begins).tolist(), high.tolist(), strict=True))
+        at -= np.repeat([lo for lo, _ in bounds], np.diff(starts))
+        hulls.append([slice(lo, hi) for lo, hi in bounds])
+    runs = itertools.pairwise(starts)
+    for cell, hull, (start, stop) in zip(zip(*found, strict=True), zip(*hulls, strict=True), runs, strict=True):
+        run = slice(start, stop)
+        yield Block(cell, hull, tuple(at[run] for at in index), values[run], stop - start == _size(hull))
 
 
 def _size(hull: tuple[slice, ...]) -> int:
     return lowering.size(tuple(one.stop - one.start for one in hull))
 
 
-def _product_blocks(entries: tuple[Any, ...], values: Array, cells: Grid) -> Iterator[Block]:
-    tables = [_cut(entry, axis) for entry, axis in zip(entries, cells, strict=True)]
+def _product_blocks(entries: tuple[Any, ...], values: Array, cells: Grid, whole: bool) -> Iterator[Block]:
+    tables = [_cut(entry, axis, whole) for entry, axis in zip(entries, cells, strict=True)]
+    if sum(isinstance(entry, np.ndarray) for entry in entries) > 1:
+        # NumPy takes several arrays together, unless they are an open mesh.
+        tables = [[_meshed(one, axis, len(tables)) for one in table] for axis, table in enumerate(tables)]
+    # Axes of ints are there in the hull, with an extent of 1.
+    dropped = [isinstance(entry, int) for entry in entries]
+    shown = (*(None if one else slice(None) for one in dropped), ...)
+    values = values[shown] if True in dropped else values
     for cuts in itertools.product(*tables):
-        picked = values[tuple(one.values for one in cuts if one.values is not None)]
-        # Axes of ints are there in the hull, with an extent of 1.
-        picked = picked[tuple(None if one.values is None else slice(None) for one in cuts)]
-        hull = tuple(one.hull for one in cuts)
-        covered = all(one.picked == one.hull.stop - one.hull.start for one in cuts)
-        yield Block(tuple(one.cell for one in cuts), hull, _open(cuts), picked, covered)
+        picked = values[(*(one.values for one in cuts), ...)]
+        yield Block(
+            tuple(one.cell for one in cuts),
+            tuple(one.hull for one in cuts),
+            tuple(one.at for one in cuts),
+            picked,
+            all(one.covered for one in cuts),
+        )
 
 
 class Along(NamedTuple):
-    """What of one entry lies in one cell: the hull, the key within it, how many, and which of the values."""
+    """What of one entry lies in one cell: the hull, the key within it, whether that is all, which of the values."""
 
     cell: int
     hull: slice
     at: Any
-    picked: int
-    values: slice | None
+    covered: bool
+    values: slice
 
 
-def _open(cuts: tuple[Along, ...]) -> tuple[Any, ...]:
-    """Keys within a hull, taken as a product."""
-    if not any(isinstance(one.at, np.ndarray) for one in cuts):
-        return tuple(one.at for one in cuts)
-    return np.ix_(
-        *(
-            one.at if isinstance(one.at, np.ndarray) else np.arange(one.at.start, one.at.stop, one.at.step)
-            for one in cuts
-        )
-    )
+def _meshed(one: Along, axis: int, rank: int) -> Along:
+    """The same with its key as one axis of an open mesh."""
+    at = one.at if isinstance(one.at, np.ndarray) else np.arange(one.at.start, one.at.stop, one.at.step)
+    return one._replace(at=at.reshape([-1 if each == axis else 1 for each in range(rank)]))
 
 
-def _cut(entry: Any, axis: Any) -> list[Along]:
+def _cut(entry: Any, axis: GridAxis, whole: bool) -> list[Along]:
     """One entry by the cells of an axis, ascending."""
     if isinstance(entry, int):
-        return [Along(int(axis.cell(entry)), slice(entry, entry + 1), slice(0, 1, 1), 1, None)]
+        cell = int(axis.cell(entry))
+        lo, hi = axis.bounds(cell) if whole else (entry, entry + 1)
+        return [Along(cell, slice(lo, hi), slice(entry - lo, entry - lo + 1, 1), hi - lo == 1, slice(None))]
     if isinstance(entry, range):
-        return list(_cut_range(entry, axis))
+        return list(_cut_range(entry, axis, whole))
     found = []
     where = axis.cell(entry)
     bounds = [0, *(np.flatnonzero(where[1:] != where[:-1]) + 1).tolist(), len(entry)]
     for start, stop in itertools.pairwise(bounds):
         along = entry[start:stop]
-        low, high = int(along[0]), int(along[-1])
-        found.append(Along(int(where[start]), slice(low, high + 1), along - low, stop - start, slice(start, stop)))
+        cell = int(where[start])
+        lo, hi = axis.bounds(cell) if whole else (int(along[0]), int(along[-1]) + 1)
+        found.append(Along(cell, slice(lo, hi), along - lo, stop - start == hi - lo, slice(start, stop)))
     return found
 
 
-def _cut_range(entry: range, axis: Any) -> Iterator[Along]:
+def _cut_range(entry: range, axis: GridAxis, whole: bool) -> Iterator[Along]:
     done = 0
     while done < len(entry):
         low = entry[done]
         cell = int(axis.cell(low))
-        count = min((axis.bounds(cell)[1] - 1 - low) // entry.step + 1, len(entry) - done)
+        bounds = axis.bounds(cell)
+        count = min((bounds[1] - 1 - low) // entry.step + 1, len(entry) - done)
         high = low + (count - 1) * entry.step
-        yield Along(cell, slice(low, high + 1), slice(0, high - low + 1, entry.step), count, slice(done, done + count))
+        lo, hi = bounds if whole else (low, high + 1)
+        at = slice(low - lo, high - lo + 1, entry.step)
+        yield Along(cell, slice(lo, hi), at, count == hi - lo, slice(done, done + count))
         done += count
 
 
@@ -157,10 +161,6 @@ def fill_cells(entries: tuple[Any, ...], values: Array, cells: Grid) -> bool:
     if is_points(entries, values):
         return len(values) >= lowering.size(tuple(axis.least for axis in cells))
     for entry, axis in zip(entries, cells, strict=True):
-        if not any(one.picked == size_of(axis.bounds(one.cell)) for one in _cut(entry, axis)):
+        if not any(one.covered for one in _cut(entry, axis, whole=True)):
             return False
     return True
-
-
-def size_of(bounds: tuple[int, int]) -> int:
-    return bounds[1] - bounds[0]

@@ -107,6 +107,11 @@ def read_straight(source: Any, entries: tuple[Any, ...]) -> Any:
     return (_direct or _load_direct()).read_fresh(source, entries)
 
 
+def direct_dtype(source: Any) -> np.dtype[Any] | None:
+    """The data type of a zarr array that the direct road reads; None where zarr's own code is to read it."""
+    return (_direct or _load_direct()).native_dtype(source)  # type: ignore[no-any-return]
+
+
 def read_zarr(source: Any, plan: Product | Points, shape: tuple[int, ...]) -> Array:
     """The cells of a zarr array: by the direct road, else by the array's own methods, all at once either way."""
     direct = _direct or _load_direct()

@@ -1,7 +1,8 @@
 """Writing to zarr arrays: never a coordinate twice, and no chunk or shard in two steps.
 
-zarr itself reads, merges and writes each touched chunk once, several at a time, so it is handed selections without
-duplicates whole. Where index arrays overwrite cells whole, which it would read all the same, it is handed the cells.
+Small chunks of local and memory stores are written here (chunkwrites). Otherwise zarr itself reads, merges and writes
+each touched chunk or shard once, several at a time, so it is handed selections without duplicates whole. Where index
+arrays overwrite cells whole, which it would read all the same, it is handed the cells.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cyzarr import _zarr
-from cyzarr.lazy import lowering, sources
-from cyzarr.lazy.blocks import Block, blocks, fill_cells, is_points, merged, widened
+from cyzarr.lazy import chunkwrites, lowering, sources
+from cyzarr.lazy.blocks import Block, blocks, fill_cells, is_points, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +33,12 @@ def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
     """Write to entries without duplicates: ints, ranges and ascending arrays, or points."""
     cells = sources.write_grid(source, "zarr")
     fancy = any(isinstance(entry, np.ndarray) for entry in entries)
-    if fancy and cells is not None and (_fails(source, entries, values) or fill_cells(entries, values, cells)):
-        _write_cells(source, [widened(one, cells) for one in blocks((entries, values), cells)])
-        return
+    if cells is not None:
+        target = chunkwrites.target_of(source)
+        whole = fancy and target is None and (_fails(source, entries, values) or fill_cells(entries, values, cells))
+        if target is not None or whole:
+            _write_cells(source, blocks((entries, values), cells, whole=True), target)
+            return
     try:
         if is_points(entries, values):
             source.set_coordinate_selection(entries, values)
@@ -77,30 +81,33 @@ def _shown(cells: list[tuple[int, ...]]) -> str:
     return f"{len(cells)} cells" + (f" {', '.join(map(str, cells[:100]))}" if cells else "")
 
 
-def _write_cells(source: Any, planned: list[Block]) -> None:
+def _write_cells(source: Any, planned: Iterator[Block], target: chunkwrites.Target | None) -> None:
     """Merge and write whole cells, in batches that fit in memory."""
     done: list[tuple[int, ...]] = []
     for batch in _batches(planned):
-        slabs = [(one.hull, merged(one, None if _covers(one) else sources.read_box(source, one.hull))) for one in batch]
+        try:
+            failed = _write_batch(source, batch, target, done)
+        except Exception as error:
+            failed = error
+        if failed is not None:
+            count = len(batch) + sum(1 for _ in planned)
+            failed.add_note(f"written: {_shown(done)}; of {count} cells in all")
+            raise failed
+
+
+def _write_batch(
+    source: Any, batch: list[Block], target: chunkwrites.Target | None, done: list[tuple[int, ...]]
+) -> BaseException | None:
+    """Write cells and add those that were to `done`; the first error, or None."""
+    errors = None if target is None else chunkwrites.put(target, batch)
+    if errors is None:
+        slabs = [(one.hull, merged(one, None if one.covered else sources.read_box(source, one.hull))) for one in batch]
         errors = _zarr.set_slabs(source, slabs)
-        done += [one.cells for one, error in zip(batch, errors, strict=True) if error is None]
-        failed = [error for error in errors if error is not None]
-        if failed:
-            failed[0].add_note(f"written: {_shown(done)}; of {len(planned)} cells in all")
-            raise failed[0]
+    done += [one.cells for one, error in zip(batch, errors, strict=True) if error is None]
+    return next((error for error in errors if error is not None), None)
 
 
-def _covers(block: Block) -> bool:
-    return block.values.size == lowering.size(tuple(one.stop - one.start for one in block.hull))
-
-
-def _batches(planned: list[Block]) -> Iterator[list[Block]]:
-    if not planned:
-        return
-    nbytes = max(lowering.size(tuple(one.stop - one.start for one in block.hull)) for block in planned)
-    nbytes *= planned[0].values.dtype.itemsize
-    count = max(1, BATCH_NBYTES // max(nbytes, 1))
-    for start in itertools.count(0, count):
-        if start >= len(planned):
-            return
-        yield planned[start : start + count]
+def _batches(planned: Iterator[Block]) -> Iterator[list[Block]]:
+    for first in planned:
+        nbytes = lowering.size(tuple(one.stop - one.start for one in first.hull)) * first.values.dtype.itemsize
+        yield [first, *itertools.islice(planned, BATCH_NBYTES // max(nbytes, 1))]
