@@ -87,12 +87,12 @@ def _product_blocks(entries: tuple[Any, ...], values: Array, cells: Grid, whole:
     shown = (*(None if one else slice(None) for one in dropped), ...)
     values = values[shown] if True in dropped else values
     for cuts in itertools.product(*tables):
-        picked = values[(*(one.values for one in cuts), ...)]
+        key: Any = (*(one.values for one in cuts), ...)
         yield Block(
             tuple(one.cell for one in cuts),
             tuple(one.hull for one in cuts),
             tuple(one.at for one in cuts),
-            picked,
+            values[key],
             all(one.covered for one in cuts),
         )
 

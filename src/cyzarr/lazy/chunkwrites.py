@@ -1,16 +1,14 @@
 """Writing to small chunks of zarr's own local and memory stores.
 
-zarr takes many turns of its event loop for each chunk that it reads, merges and writes, which is most of what writing to
-small chunks takes. Here the kernels read what stays of all of them in one go, and each is encoded and stored once.
-Chunks are written whole: also what an edge chunk holds beyond the array stays as it is.
+zarr takes many turns of its event loop for each chunk that it reads, merges and writes, which is most of what writing
+to small chunks takes. Here the kernels read what stays of all of them in one go, and each is encoded and stored once.
+Chunks are read and written whole: also what an edge chunk holds beyond the array stays as it is.
 """
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from zarr.core.buffer import cpu
 
 from cyzarr import _zarr, config
 from cyzarr.kernels.chunks import ChunkRead, run_reads
@@ -35,6 +33,30 @@ class Target(NamedTuple):
     spec: Any
     program: Program
 
+    def put(self, batch: list[Block]) -> list[BaseException | None] | None:
+        """Write blocks whose hulls are cells of the grid; what each raised, or None.
+
+        None in all: what is stored can't be got at here, and nothing was written.
+        """
+        made = []
+        reads = []
+        for block in batch:
+            path = self.path / self.metadata.encode_chunk_key(block.cells)
+            array = _zarr.empty(self.spec.shape, self.program.dtype, self.spec.order)
+            if not block.covered or block.values.size < array.size:
+                read = ChunkRead(self.program, [slice(None)] * array.ndim, array, str(path))
+                if block.covered:
+                    # An edge chunk: beyond the array there is the fill value.
+                    read.set_missing()
+                elif not plain.set_at_hand(read, path):
+                    return None
+                reads.append(read)
+            made.append((path, array, block.values.flat[:1]))
+        run_reads(reads, config.threads())
+        for block, (_, array, _) in zip(batch, made, strict=True):
+            array[block.at] = block.values
+        return _zarr.put_chunks(self.pipeline, self.spec, made)
+
 
 def target_of(array: Any) -> Target | None:
     """What writes to a zarr array's chunks; None where zarr's own code is to."""
@@ -53,28 +75,3 @@ def target_of(array: Any) -> Target | None:
     if program.chain["needs_loop"]:
         return None
     return Target(inner.store_path, metadata, pipeline, spec, program)
-
-
-def put(target: Target, batch: list[Block]) -> list[BaseException | None] | None:
-    """Write blocks whose hulls are cells of the grid; what each raised, or None.
-
-    None in all: what is stored can't be got at here, and nothing was written.
-    """
-    made = []
-    reads = []
-    for block in batch:
-        path = target.path / target.metadata.encode_chunk_key(block.cells)
-        array = _zarr.empty(target.spec.shape, target.program.dtype, target.spec.order)
-        if not block.covered or block.values.shape != array.shape:
-            read = ChunkRead(target.program, [slice(None)] * array.ndim, array, str(path))
-            if block.covered:
-                # An edge chunk: beyond the array there is the fill value.
-                read.set_missing()
-            elif not plain.set_at_hand(read, path):
-                return None
-            reads.append(read)
-        made.append((path, array, block.values.reshape(-1)[:1]))
-    run_reads(reads, config.threads())
-    for block, (_, array, _) in zip(batch, made, strict=True):
-        array[block.at] = block.values
-    return _zarr.put_chunks(target.pipeline, target.spec, made)

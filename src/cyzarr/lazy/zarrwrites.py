@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cyzarr import _zarr
-from cyzarr.lazy import chunkwrites, lowering, sources
+from cyzarr.lazy import lowering, sources
 from cyzarr.lazy.blocks import Block, blocks, fill_cells, is_points, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cyzarr.lazy.chunkwrites import Target
     from cyzarr.lazy.grid import Grid
 
     Array = np.ndarray[Any, Any]
@@ -31,6 +32,9 @@ SETTLE_SECONDS = 5.0
 
 def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
     """Write to entries without duplicates: ints, ranges and ascending arrays, or points."""
+    # With the kernels, which are loaded when a zarr array is read or written.
+    from cyzarr.lazy import chunkwrites
+
     cells = sources.write_grid(source, "zarr")
     fancy = any(isinstance(entry, np.ndarray) for entry in entries)
     if cells is not None:
@@ -81,25 +85,27 @@ def _shown(cells: list[tuple[int, ...]]) -> str:
     return f"{len(cells)} cells" + (f" {', '.join(map(str, cells[:100]))}" if cells else "")
 
 
-def _write_cells(source: Any, planned: Iterator[Block], target: chunkwrites.Target | None) -> None:
+def _write_cells(source: Any, planned: Iterator[Block], target: Target | None) -> None:
     """Merge and write whole cells, in batches that fit in memory."""
     done: list[tuple[int, ...]] = []
+    begun = 0
     for batch in _batches(planned):
+        begun += len(batch)
         try:
             failed = _write_batch(source, batch, target, done)
         except Exception as error:
             failed = error
         if failed is not None:
-            count = len(batch) + sum(1 for _ in planned)
+            count = begun + sum(1 for _ in planned)
             failed.add_note(f"written: {_shown(done)}; of {count} cells in all")
             raise failed
 
 
 def _write_batch(
-    source: Any, batch: list[Block], target: chunkwrites.Target | None, done: list[tuple[int, ...]]
+    source: Any, batch: list[Block], target: Target | None, done: list[tuple[int, ...]]
 ) -> BaseException | None:
     """Write cells and add those that were to `done`; the first error, or None."""
-    errors = None if target is None else chunkwrites.put(target, batch)
+    errors = None if target is None else target.put(batch)
     if errors is None:
         slabs = [(one.hull, merged(one, None if one.covered else sources.read_box(source, one.hull))) for one in batch]
         errors = _zarr.set_slabs(source, slabs)

@@ -1,0 +1,218 @@
+"""Writing to small chunks of zarr's own stores: what is stored is byte for byte what zarr would have stored."""
+
+import copy
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from zarr.core.buffer import cpu
+from zarr.storage import LocalStore, MemoryStore
+
+from cyzarr import LazyArray
+from cyzarr.errors import CorruptChunkError
+from cyzarr.lazy import chunkwrites, zarrwrites
+from lazy.support import CountingStore
+
+COMPRESSORS = [None, "auto", zarr.codecs.GzipCodec(level=1)]
+
+
+@st.composite
+def arrays(draw):
+    """An array with some chunks filled, others missing."""
+    shape = tuple(draw(st.lists(st.integers(1, 9), min_size=1, max_size=3)))
+    options = {
+        "chunks": tuple(draw(st.integers(1, extent)) for extent in shape),
+        "dtype": draw(st.sampled_from(["i8", "u1", ">i4", "f4", "<U3", "M8[s]", "c8", "?"])),
+        "zarr_format": draw(st.sampled_from([2, 3])),
+        "config": {"write_empty_chunks": draw(st.booleans()), "order": draw(st.sampled_from("CF"))},
+        "compressors": draw(st.sampled_from(COMPRESSORS[:2])),
+    }
+    if options["zarr_format"] == 3:
+        options["compressors"] = draw(st.sampled_from(COMPRESSORS))
+        if draw(st.booleans()):
+            options["filters"] = [zarr.codecs.TransposeCodec(order=tuple(range(len(shape)))[::-1])]
+    else:
+        options["order"] = draw(st.sampled_from("CF"))
+    array = zarr.create_array({}, shape=shape, **options)
+    for _ in range(draw(st.integers(0, 2))):
+        box = tuple(slice(draw(st.integers(0, extent - 1)), None) for extent in shape)
+        array[box] = np.ones((), array.dtype)
+    return array
+
+
+def entry(draw, extent):
+    kind = draw(st.integers(0, 3))
+    if kind == 0:
+        return draw(st.integers(0, extent - 1))
+    if kind == 1:
+        return np.unique(draw(st.lists(st.integers(0, extent - 1), min_size=1)))
+    start = draw(st.integers(0, extent - 1))
+    return slice(start, draw(st.integers(start + 1, extent)), draw(st.integers(1, 3)))
+
+
+def values_for(draw, array, shape):
+    """Zeros are the fill value, so some chunks become empty."""
+    given = np.array(draw(st.lists(st.integers(0, 1), min_size=1, max_size=4)))
+    return np.resize(given, shape).astype(array.dtype)
+
+
+def stored(array):
+    return {key: value.to_bytes() for key, value in array.store_path.store._store_dict.items()}
+
+
+@given(data=st.data(), array=arrays())
+def test_the_same_bytes_as_zarrs(data, array):
+    other = zarr.open_array(MemoryStore(copy.copy(array.store_path.store._store_dict)), config=array.config)
+    assert chunkwrites.target_of(array) is not None
+    view = LazyArray(array)
+    for _ in range(data.draw(st.integers(1, 2))):
+        if data.draw(st.booleans()):
+            points = np.unique([[data.draw(st.integers(0, n - 1)) for n in array.shape] for _ in range(6)], axis=0).T
+            values = values_for(data.draw, array, points.shape[1:])
+            view.vindex[tuple(points)] = values
+            other.vindex[tuple(points)] = values
+        else:
+            key = tuple(entry(data.draw, extent) for extent in array.shape)
+            values = values_for(data.draw, array, view.oindex[key].shape)
+            view.oindex[key] = values
+            # zarr keeps an axis for an array of one position.
+            other.oindex[key] = values
+        assert stored(array) == stored(other)
+
+
+def test_whose_chunks_are_written():
+    def made(store=None, **options):
+        given = {"shape": (8, 8), "chunks": (4, 4), "dtype": "i8", **options}
+        return zarr.create_array({} if store is None else store, **given)
+
+    assert chunkwrites.target_of(made()) is not None
+    assert chunkwrites.target_of(made(dtype=[("a", "i4"), ("b", "f8")])) is not None
+    for other in (
+        made(shards=(8, 8)),
+        made(shape=(1000, 1000), chunks=(1000, 1000)),
+        made(CountingStore()),
+        made(dtype=np.dtypes.StringDType()),
+        made(dtype=zarr.dtype.VariableLengthBytes()),
+    ):
+        assert chunkwrites.target_of(other) is None
+    patched = MemoryStore()
+    patched.get = patched.get
+    assert chunkwrites.target_of(made(patched)) is None
+
+
+def test_files(tmp_path):
+    array = zarr.create_array(LocalStore(tmp_path), shape=(9, 9), chunks=(4, 4), dtype="i8")
+    expected = np.zeros((9, 9), int)
+    view = LazyArray(array)
+    view.vindex[[8, 0, 8, 3], [8, 8, 8, 0]] = [1, 2, 3, 4]
+    expected[8, 8], expected[0, 8], expected[3, 0] = 3, 2, 4
+    assert array[...].tolist() == expected.tolist()
+    view[1:8, ::-2] = np.arange(35).reshape(7, 5)
+    expected[1:8, ::-2] = np.arange(35).reshape(7, 5)
+    assert array[...].tolist() == expected.tolist()
+    view[...] = 0
+    assert not list((tmp_path / "c").rglob("*/*/*"))
+
+
+def test_what_lies_beyond_the_array_stays():
+    array = zarr.create_array({}, shape=(6,), chunks=(4,), dtype="i8", fill_value=5)
+    array[...] = np.arange(6) + 10
+    array.resize(8)
+    array[6:] = 7
+    array.resize(6)
+    LazyArray(array).vindex[[4]] = 1
+    array.resize(8)
+    assert array[...].tolist() == [10, 11, 12, 13, 1, 15, 7, 7]
+    # A chunk of which all is overwritten isn't read; what is beyond is fill value, as zarr has it.
+    array.resize(6)
+    LazyArray(array)[4:] = 2
+    array.resize(8)
+    assert array[...].tolist() == [10, 11, 12, 13, 2, 2, 5, 5]
+
+
+def test_chunks_that_are_overwritten_whole_are_not_read():
+    array = zarr.create_array({}, shape=(8,), chunks=(4,), dtype="i8", compressors=None)
+    array[...] = 1
+    objects = array.store_path.store._store_dict
+    objects["c/0"] = cpu.Buffer.from_bytes(b"broken")
+    before = stored(array)
+    with pytest.raises(CorruptChunkError) as caught:
+        LazyArray(array).oindex[[0, 5, 6, 7]] = 3
+    assert caught.value.__notes__ == ["written: 0 cells; of 2 cells in all"]
+    assert stored(array) == before
+    LazyArray(array).oindex[[3, 2, 0, 1, 7]] = 3
+    assert array[...].tolist() == [3, 3, 3, 3, 1, 1, 1, 3]
+
+
+class Other(cpu.Buffer):
+    """A buffer that is not zarr's own."""
+
+
+def test_buffers_of_others():
+    array = zarr.create_array({}, shape=(8,), chunks=(4,), dtype="i8", compressors=None)
+    array[...] = 1
+    objects = array.store_path.store._store_dict
+    objects["c/1"] = Other.from_bytes(objects["c/1"].to_bytes())
+    assert chunkwrites.target_of(array).put(planned(array, [0, 6])) is None
+    LazyArray(array).oindex[[0, 6]] = 3
+    assert array[...].tolist() == [3, 1, 1, 1, 1, 1, 3, 1]
+
+
+def planned(array, at):
+    cells = LazyArray(array)._grid
+    return list(zarrwrites.blocks(((np.array(at),), np.full(len(at), 9)), cells, whole=True))
+
+
+def test_batches_and_what_was_written(monkeypatch):
+    """Encoding fails in the third of four batches."""
+    array = zarr.create_array({}, shape=(8,), chunks=(1,), dtype="i8", compressors=None)
+    monkeypatch.setattr(zarrwrites, "BATCH_NBYTES", 8)
+    encode = zarr.codecs.BytesCodec._encode_sync
+
+    def failing(self, buffer, spec):
+        if buffer.as_numpy_array()[0] == 5:
+            raise OSError("no more")
+        return encode(self, buffer, spec)
+
+    monkeypatch.setattr(zarr.codecs.BytesCodec, "_encode_sync", failing)
+    with pytest.raises(OSError, match="no more") as caught:
+        LazyArray(array)[...] = np.arange(1, 9)
+    assert caught.value.__notes__ == ["written: 5 cells (0,), (1,), (2,), (3,), (5,); of 8 cells in all"]
+    assert array[...].tolist() == [1, 2, 3, 4, 0, 6, 0, 0]
+
+
+@pytest.mark.parametrize("compressors", [None, "auto"])
+def test_a_store_that_refuses_a_chunk(compressors):
+    store = MemoryStore()
+    array = zarr.create_array(store, shape=(6,), chunks=(2,), dtype="i8", compressors=compressors)
+
+    async def refusing(key, value, byte_range=None):
+        if key == "c/1":
+            raise OSError("not this one")
+        await MemoryStore.set(store, key, value, byte_range)
+
+    store.set = refusing
+    assert chunkwrites.target_of(array) is not None
+    with pytest.raises(OSError, match="not this one") as caught:
+        LazyArray(array).oindex[[5, 2, 1, 1]] = [1, 2, 3, 4]
+    assert caught.value.__notes__ == ["written: 2 cells (0,), (2,); of 3 cells in all"]
+    assert array[...].tolist() == [0, 4, 0, 0, 0, 1]
+
+
+def test_a_store_that_is_read_only():
+    store = MemoryStore()
+    zarr.create_array(store, shape=(6,), chunks=(2,), dtype="i8")
+    array = zarr.open_array(store.with_read_only(True), mode="r")
+    with pytest.raises(ValueError, match="read-only") as caught:
+        LazyArray(array)[1:3] = 1
+    assert caught.value.__notes__ == ["written: 0 cells; of 2 cells in all"]
+
+
+def test_what_is_stored_is_nobody_elses():
+    array = zarr.create_array({}, shape=(4, 4), chunks=(4, 4), dtype="i8", compressors=None)
+    values = np.arange(16).reshape(4, 4)
+    LazyArray(array)[...] = values
+    values[...] = 0
+    assert array[3, 3] == 15
