@@ -26,7 +26,7 @@ def entries_of(key: Any, rank: int, together: bool) -> list[Any]:
     Raises
     ------
     IndexError
-        Where there are more entries than axes, or one is none of these.
+        Where one is none of these.
     """
     found: list[Any] = []
     dots = -1
@@ -40,8 +40,7 @@ def entries_of(key: Any, rank: int, together: bool) -> list[Any]:
         entry = _entry(item, together)
         found.append(entry)
         axes += _n_axes(entry, together)
-    if axes > rank:
-        raise IndexError(f"too many indices: {axes} for {rank} axes")
+    # Too many are counted where the integers and slices are taken.
     at = dots if dots >= 0 else len(found)
     found[at:at] = [slice(None)] * (rank - axes)
     return found
