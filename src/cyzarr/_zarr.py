@@ -360,7 +360,8 @@ def _encodes_here(pipeline: Any) -> bool:
     """Whether encoding is a view of the items, so that it is worth no turn of the event loop."""
     (codec, *more) = pipeline
     cls = type(codec)
-    return not more and (cls is zarr.codecs.BytesCodec or cls.__dict__.get("_cyzarr_kind") == "bytes")
+    own = cls is zarr.codecs.BytesCodec or cls.__dict__.get("_cyzarr_kind") == "bytes"
+    return own and not more and hasattr(cls, "_encode_sync")
 
 
 def _sets_here(path: Any) -> bool:

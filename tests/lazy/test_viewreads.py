@@ -63,6 +63,7 @@ def test_entries(array):
         (range(7), 0),
         (range(-1, 3), 0),
         (range(6, 7), 0),
+        (range(6, 7, 3), 0),
         (range(0, 7, 6), 0),
         (range(0, HUGE, HUGE // 2), 0),
         (range(3, 0, -1), 0),
