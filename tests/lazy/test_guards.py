@@ -8,7 +8,8 @@ import zarr
 
 from cyzarr import BoundsCheckError, EagerArrayAdapter, IndexDomain, IndexTransform, LazyArray
 from cyzarr.errors import VindexInvalidSelectionError
-from lazy.support import Recorder
+from cyzarr.lazy import lowering, sources
+from lazy.support import CountingStore, Recorder
 
 VIEW = LazyArray(np.arange(24).reshape(2, 3, 4))
 LITERAL = IndexTransform.identity(IndexDomain((5, -3, 0), (7, 0, 4)))
@@ -102,16 +103,17 @@ def test_literal_arrays_inside():
     assert made.apply((1, 1, 1)) == (5, -3, 0)
 
 
-@pytest.mark.parametrize("kind", ["numpy", "zarr", "other"])
+@pytest.mark.parametrize("kind", ["numpy", "zarr", "zarr in another store", "other"])
 def test_sources_that_shrank(kind):
     """A source is looked at when it is read or written, not only when the view is made."""
     values = np.arange(12).reshape(4, 3).copy()
-    source = {"numpy": values, "zarr": zarr.array(values, chunks=(2, 2)), "other": Recorder(values.copy(), (2, 2))}[
-        kind
-    ]
-    views = [view[3, 1:] for view in [LazyArray(source)]] + [LazyArray(source).oindex[[0, 3]]]
-    views.append(LazyArray(source).vindex[[3, 0], [1, 1]])
-    if kind == "zarr":
+    if kind.startswith("zarr"):
+        source = zarr.create_array({} if kind == "zarr" else CountingStore(), data=values, chunks=(2, 2))
+    else:
+        source = values if kind == "numpy" else Recorder(values.copy(), (2, 2))
+    view = LazyArray(source)
+    views = [view[3, 1:], view[1:, 1:], view[1::2], view.oindex[[0, 3]], view.vindex[[3, 0], [1, 1]]]
+    if kind.startswith("zarr"):
         source.resize((3, 3))
     elif kind == "numpy":
         source.resize((3, 3), refcheck=False)
@@ -124,6 +126,16 @@ def test_sources_that_shrank(kind):
         with pytest.raises(BoundsCheckError, match=r"axis 0: . to 3 is not within the source's extent of 3"):
             view.write(1)
     assert np.array(source[:, :]).tolist() == before.tolist()
+
+
+@pytest.mark.parametrize("entry", [-1, 3, range(-1, 2), range(1, 4, 2), np.array([0, -1]), np.array([3, 0])])
+def test_plans_are_looked_at_whoever_made_them(entry):
+    axes = [] if isinstance(entry, int) else [0]
+    with pytest.raises(BoundsCheckError):
+        sources.check_range(lowering.Product((entry,), axes, [False] * len(axes)), np.zeros(3))
+    if isinstance(entry, np.ndarray):
+        with pytest.raises(BoundsCheckError):
+            sources.check_range(lowering.Points([np.zeros(2, int), entry], (2,)), np.zeros((1, 3)))
 
 
 def test_sources_that_lost_an_axis():

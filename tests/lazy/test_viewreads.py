@@ -119,6 +119,15 @@ def test_points_of_unequal_lengths(array, entries, points):
             viewreads.read_view(array, entries, points, np.empty(count, "i4"))
 
 
+def test_points_of_no_axes():
+    array = zarr.create_array({}, shape=(), dtype="i4")
+    with pytest.raises(ValueError):
+        viewreads.read_view(array, (), True, np.empty((), "i4"))
+    out = np.full((), -7, "i4")
+    assert viewreads.read_view(array, (), False, out)
+    assert out == 0
+
+
 @pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 5), (3, 5, 1), (15,), ()])
 def test_outputs_of_other_shapes(array, shape):
     out, untouched = guarded(shape)
