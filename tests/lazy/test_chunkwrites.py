@@ -12,6 +12,7 @@ from cyzarr import LazyArray
 from cyzarr.errors import CorruptChunkError
 from cyzarr.lazy import chunkwrites, zarrwrites
 from lazy.support import CountingStore
+from support.codecs import Backwards, Flip, Inverted
 
 # No gzip, which writes the time down.
 COMPRESSORS = [None, "auto", [zarr.codecs.BloscCodec(typesize=4), zarr.codecs.Crc32cCodec()]]
@@ -30,7 +31,12 @@ def arrays(draw):
     }
     if options["zarr_format"] == 3:
         options["compressors"] = draw(st.sampled_from(COMPRESSORS))
-        if draw(st.booleans()):
+        if draw(st.integers(0, 3)) == 0:
+            # Third parties': some have nothing but coroutines.
+            options["serializer"] = Inverted()
+            options["compressors"] = draw(st.sampled_from([None, [Backwards()]]))
+            options["filters"] = [Flip()]
+        elif draw(st.booleans()):
             options["filters"] = [zarr.codecs.TransposeCodec(order=tuple(range(len(shape)))[::-1])]
     else:
         options["order"] = draw(st.sampled_from("CF"))

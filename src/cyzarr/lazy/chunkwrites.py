@@ -72,6 +72,4 @@ def target_of(array: Any) -> Target | None:
         program = program_for(pipeline, tuple(pipeline), spec)
     except NotNativeError:
         return None
-    if program.chain["needs_loop"]:
-        return None
     return Target(inner.store_path, metadata, pipeline, spec, program)
