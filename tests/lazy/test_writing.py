@@ -123,6 +123,16 @@ def test_cells_in_order_and_once():
     source = Recorder(np.arange(12), (5,))
     LazyArray(source)[2:11][::-1].oindex[[0, 3, 3]].write([1, 2, 3])
     assert (source.array[7], source.array[10]) == (3, 1)
+    # Points of two axes: the hull is what lies between those of a cell.
+    source = Recorder(np.arange(36).reshape(6, 6), (3, 3))
+    LazyArray(source).vindex[[1, 4, 0, 4], [2, 4, 1, 4]].write([1, 2, 3, 4])
+    assert calls(source) == [
+        ("get", (slice(0, 2, 1), slice(1, 3, 1))),
+        ("set", (slice(0, 2, 1), slice(1, 3, 1))),
+        ("set", (slice(4, 5, 1), slice(4, 5, 1))),
+    ]
+    assert source.array[:2, 1:3].tolist() == [[3, 2], [7, 1]]
+    assert source.array[4, 4] == 4
     # Parts to read by have no part in it.
     source = Recorder(np.arange(10), (5,))
     LazyArray(source).with_parts((1,)).vindex[[1, 3, 8]].write([1, 2, 3])
