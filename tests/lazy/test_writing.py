@@ -1,11 +1,15 @@
 """Writing: what is asked of sources, that the last value stays, and what an error leaves."""
 
+import asyncio
+import time
+
 import numpy as np
 import pytest
 import zarr
 
 import cyzarr
 from cyzarr import DimensionMap, IndexDomain, IndexTransform, LazyArray
+from cyzarr.lazy import zarrwrites
 from lazy.support import CountingStore, Recorder, WriteOnly
 
 REPEATED = IndexTransform(IndexDomain((0, 0), (2, 3)), (DimensionMap(1),))
@@ -133,6 +137,16 @@ def test_cells_in_order_and_once():
     ]
     assert source.array[:2, 1:3].tolist() == [[3, 2], [7, 1]]
     assert source.array[4, 4] == 4
+    # Integers and steps beside an array.
+    source = Recorder(np.arange(48).reshape(2, 4, 6), (2, 4, 3))
+    LazyArray(source).oindex[1, 1:4:2, [4, 0, 2]].write([[1, 2, 3], [4, 5, 6]])
+    assert calls(source) == [
+        ("get", (slice(1, 2, 1), slice(1, 4, 1), slice(0, 3, 1))),
+        ("set", (slice(1, 2, 1), slice(1, 4, 1), slice(0, 3, 1))),
+        ("get", (slice(1, 2, 1), slice(1, 4, 1), slice(4, 5, 1))),
+        ("set", (slice(1, 2, 1), slice(1, 4, 1), slice(4, 5, 1))),
+    ]
+    assert source.array[1, 1:4].tolist() == [[2, 31, 3, 33, 1, 35], [36, 37, 38, 39, 40, 41], [5, 43, 6, 45, 4, 47]]
     # Parts to read by have no part in it.
     source = Recorder(np.arange(10), (5,))
     LazyArray(source).with_parts((1,)).vindex[[1, 3, 8]].write([1, 2, 3])
@@ -208,6 +222,41 @@ def test_an_error_of_a_zarr_store_says_what_was_written(picked):
     for cell in [(0, 0), (0, 1), (1, 0), (1, 1)]:
         there = np.array([[array[2 * cell[0] + down, 2 * cell[1] + right] for right in (0, 1)] for down in (0, 1)])
         assert (str(cell) in told) == bool((there == 1).any())
+    assert "can't be read" not in note
+    assert "under way" not in note
+
+
+class Stubborn(CountingStore):
+    """Refuses to write `refused`, and then to read it; writes `slow` after a while."""
+
+    slow = None
+
+    async def set(self, key, value, byte_range=None):
+        if key == self.slow:
+            await asyncio.sleep(0.5)
+        await super().set(key, value, byte_range)
+
+    def _note(self, log, key):
+        if log is self.reads and key in self.refused:
+            raise OSError(f"{key} can't be read")
+        super()._note(log, key)
+
+
+def test_an_error_says_what_it_doesnt_know(monkeypatch):
+    monkeypatch.setattr(zarrwrites, "SETTLE_SECONDS", 0.02)
+    store = Stubborn()
+    array = zarr.create_array(store, shape=(6,), chunks=(2,), dtype="i8")
+    store.refused, store.slow = ("c/1",), "c/2"
+    with pytest.raises(OSError, match="c/1 can't be written") as caught:
+        LazyArray(array)[...] = np.arange(1, 7)
+    (note,) = caught.value.__notes__
+    assert note.startswith("some of it is under way still; written: ")
+    assert note.endswith("; can't be read: 1 cells (1,)")
+    assert "not written: 1 cells (2,)" in note
+    deadline = time.monotonic() + 30
+    while array[5] != 6:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_masked_and_subclassed():
