@@ -68,8 +68,20 @@ class ChunkRead:
     def stored_nbytes(self) -> int | None:
         """The object's length where it is fixed, else None."""
 
-    def chunk_requests(self) -> list[tuple[int, int]]:
-        """The bytes that an uncompressed chunk is asked for: [(offset, nbytes)], one range."""
+    @property
+    def windowed(self) -> bool:
+        """Whether the inner chunks of a shard are uncompressed, so that parts of them can be asked for."""
+
+    def chunk_requests(self, max_gap: int = 0, max_nbytes: int = ...) -> list[tuple[int, int]]:
+        """The bytes of an uncompressed chunk that the selection needs: [(offset, nbytes)], ascending and disjoint."""
+
+    def window_requests(
+        self, index: _Buffer, max_gap: int = 0, max_nbytes: int = ...
+    ) -> tuple[list[tuple[int, int]], int]:
+        """The bytes of uncompressed inner chunks that the selection needs, and where the last of these chunks ends."""
+
+    def spared(self, max_gap: int = 0, max_nbytes: int = ...) -> int:
+        """How many bytes of a shard whose inner chunks lie one after another window_requests would leave out."""
 
     def inner_requests(self, index: _Buffer, size: int | None = None) -> list[tuple[int, int]]:
         """The bytes of the touched inner chunks: [(offset, nbytes)], ascending, each once, none for absent ones."""
@@ -84,7 +96,7 @@ class ChunkRead:
         """The stored object is a file; it is opened when the read runs."""
 
     def set_parts(
-        self, parts: Iterable[tuple[int, _Bytes]], size: int | None = None, index: _Buffer | None = None
+        self, parts: Iterable[tuple[int, _Bytes]], size: int | None = None, index: _Buffer | None = None, end: int = 0
     ) -> None:
         """The fetched bytes: parts [(offset, buffer)], the index apart where there is one."""
 

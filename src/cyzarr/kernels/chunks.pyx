@@ -16,6 +16,14 @@ from libc.string cimport memset
 
 from cyzarr.kernels.decode cimport hull_spans
 from cyzarr.kernels.execute cimport left_running, read_raise, read_reset, reads_run
+from cyzarr.kernels.joined cimport (
+    Joined,
+    joined_free,
+    joined_init,
+    joined_items,
+    joined_product,
+    joined_ranges,
+)
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_HULL, NODE_SHARD, Node, axes_below, grid_position
 from cyzarr.kernels.readplan cimport read_free, read_new, read_split
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
@@ -30,7 +38,6 @@ from cyzarr.kernels.status cimport (
     raise_failure,
 )
 from cyzarr.kernels.types cimport MAX_NDIM, Span
-from cyzarr.kernels.windows cimport Windows, find_windows
 from cyzarr.kernels.workers cimport Stats
 
 cnp.import_array()
@@ -122,6 +129,8 @@ cdef class ChunkRead:
         self.source.size = -1
 
     def __dealloc__(self):
+        if self.ascending != self.asks:
+            read_free(self.ascending)
         if self.asks != self.read:
             read_free(self.asks)
         read_free(self.read)
@@ -187,20 +196,161 @@ cdef class ChunkRead:
         """The object's length where it is fixed, else None."""
         return None if self.asked.root.stored < 0 else self.asked.root.stored
 
-    def chunk_requests(self):
-        """The bytes that an uncompressed chunk is asked for: [(offset, nbytes)], one range."""
+    @property
+    def windowed(self):
+        """Whether the inner chunks of a shard are uncompressed, so that parts of them can be asked for."""
         cdef const Node* root = self.asked.root
-        cdef Windows windows
-        cdef Span spans[MAX_NDIM]
-        cdef int axis
+        return (root.kind == NODE_SHARD and root.n_filters == 0
+                and root.child.kind == NODE_BYTES and root.child.n_filters == 0)
+
+    def chunk_requests(self, max_gap=0, max_nbytes=FAR):
+        """The bytes of an uncompressed chunk that the selection needs.
+
+        Parameters
+        ----------
+        max_gap, max_nbytes : int
+            Two ranges at most max_gap bytes apart are joined, as long as both together are at most max_nbytes. What is
+            needed without a gap is one range.
+
+        Returns
+        -------
+        list of (offset, nbytes)
+            Ascending and disjoint; the whole chunk where nothing is picked. Of very many, more are joined.
+        """
+        cdef const Node* root = self.asked.root
         if root.kind != NODE_BYTES or root.n_filters:
             raise ValueError("only an uncompressed chunk can be read in part without an index")
-        if self.asks.target.points or self.asks.n_tasks == 0:
+        if self.asks.n_tasks == 0:
             return [(0, root.nbytes)]
+        return self.needed({0: 0}, max_gap, max_nbytes)
+
+    def window_requests(self, index, max_gap=0, max_nbytes=FAR):
+        """The bytes of the touched uncompressed inner chunks that the selection needs.
+
+        Parameters
+        ----------
+        index : bytes
+            The encoded index, as index_request asks for it.
+        max_gap, max_nbytes : int
+            As for chunk_requests; what lies without a gap in one inner chunk is one range.
+
+        Returns
+        -------
+        ranges : list of (offset, nbytes)
+            Ascending and disjoint.
+        end : int
+            Where the last touched inner chunk ends: so long the object must be.
+
+        Raises
+        ------
+        As inner_requests.
+        """
+        if not self.windowed:
+            raise ValueError("only uncompressed inner chunks can be read in part")
+        starts = self.entries(index, None)
+        end = max([offset + nbytes for offset, nbytes in starts.values()], default=0)
+        places = {number: offset for number, (offset, nbytes) in starts.items() if nbytes}
+        return self.needed(places, max_gap, max_nbytes), end
+
+    def spared(self, max_gap=0, max_nbytes=FAR):
+        """How many bytes of a shard whose inner chunks lie one after another window_requests would leave out."""
+        cdef const Node* root = self.asked.root
+        if not self.windowed:
+            return 0
+        places = {number: number * root.child.nbytes for number in self.touched(self.asks)}
+        return root.nbytes - sum([nbytes for _, nbytes in self.needed(places, max_gap, max_nbytes)])
+
+    cdef list needed(self, dict places, Py_ssize_t max_gap, Py_ssize_t max_nbytes):
+        """The ranges that are needed of uncompressed chunks; places: where each touched one starts, by its number."""
+        cdef Joined joined
+        if max_gap < 0 or max_nbytes < 0:
+            raise ValueError(f"max_gap {max_gap} and max_nbytes {max_nbytes} must not be negative")
+        joined_init(&joined, max_gap, min(max_nbytes, FAR))
+        try:
+            if self.asks.target.points:
+                self.need_points(&joined, places)
+            else:
+                self.need_product(&joined, places)
+            return joined_ranges(&joined)
+        finally:
+            joined_free(&joined)
+
+    cdef int need_product(self, Joined* joined, dict places) except -1:
+        """Walk the chunks by their places, and of each what the product of its spans picks."""
+        cdef Span spans[MAX_NDIM]
+        cdef const Node* root = self.asked.root
+        cdef const Node* leaf = root.child if root.kind == NODE_SHARD else root
+        cdef Read* read = self._in_order()
+        cdef Py_ssize_t itemsize = self.asked.dtype.itemsize
+        cdef Py_ssize_t k, base
+        cdef int axis, code
+        numbers = self.touched(read) if root.kind == NODE_SHARD else [0]
+        for base, k in sorted([(places[number], k) for k, number in enumerate(numbers) if number in places]):
+            axis = root.ndim - 1
+            while axis >= 0:
+                if root.kind == NODE_SHARD:
+                    spans[axis] = read.inner[axis][k % read.begin[axis][1]]
+                    k //= read.begin[axis][1]
+                else:
+                    spans[axis] = read.outer[axis][0]
+                axis -= 1
+            with nogil:
+                code = joined_product(joined, leaf, spans, itemsize, base)
+            if code != OK:
+                raise MemoryError
+        return 0
+
+    cdef int need_points(self, Joined* joined, dict places) except -1:
+        """Put the points' items in order."""
+        cdef const Node* root = self.asked.root
+        cdef const Node* leaf = root.child if root.kind == NODE_SHARD else root
+        cdef Py_ssize_t itemsize = self.asked.dtype.itemsize
+        cdef const Py_ssize_t[::1] offsets, chunks
+        cdef int axis, code
+        chunk = np.zeros(self.asks.n_points, dtype=np.intp)
+        at = np.zeros(self.asks.n_points, dtype=np.intp)
         for axis in range(root.ndim):
+            positions = self._uses[axis]
+            if root.kind == NODE_SHARD:
+                chunk += (positions // root.inner[axis]) * root.index.strides[axis]
+                positions = positions % root.inner[axis]
+            at += positions * leaf.strides[axis]
+        numbers, which = np.unique(chunk, return_inverse=True)
+        base = np.array([places.get(number, -1) for number in numbers.tolist()], dtype=np.intp)[which]
+        there = base >= 0
+        at, base = (at + base)[there], base[there]
+        order = np.lexsort((at, base))
+        offsets, chunks = at[order], base[order]
+        with nogil:
+            code = joined_items(joined, offsets, chunks, itemsize)
+        if code != OK:
+            raise MemoryError
+        return 0
+
+    cdef Read* _in_order(self) except NULL:
+        """The read that `asks` is, with positions that ascend along each axis, each once."""
+        cdef Span spans[MAX_NDIM]
+        cdef Py_ssize_t strides[MAX_NDIM]
+        cdef Span* span
+        cdef int axis
+        cdef bint ordered = True
+        if self.ascending != NULL:
+            return self.ascending
+        memset(strides, 0, sizeof(strides))
+        for axis in range(self.asked.root.ndim):
             spans[axis] = self.asks.outer[axis][0]
-        find_windows(root.ndim, spans, root.strides, root.axes, self.asked.dtype.itemsize, root.nbytes, &windows)
-        return [(windows.first, windows.length)]
+            span = &spans[axis]
+            if span.index == NULL and span.step < 0:
+                span.start, span.step = span.start + (span.count - 1) * span.step, -span.step
+                ordered = False
+            elif span.index != NULL:
+                positions = np.unique(<Py_ssize_t[:span.count]> <Py_ssize_t*> span.index)
+                self._uses.append(positions)
+                span.count = positions.size
+                span.index = <const Py_ssize_t*> cnp.PyArray_DATA(<cnp.ndarray> positions)
+                ordered = False
+        self.ascending = self.asks if ordered else read_new(self.asked, spans, False, NULL, strides)
+        return self.ascending
 
     def inner_requests(self, index, size=None):
         """The bytes of the touched inner chunks: [(offset, nbytes)], ascending, each once, none for absent ones.
@@ -217,6 +367,12 @@ cdef class ChunkRead:
         CorruptChunkError
             The index is too short or corrupt, or an entry that the selection needs is wrong.
         """
+        if self.index_request is None:
+            raise ValueError("only a shard that nothing stands around has inner chunks to ask for")
+        return sorted(set(self.entries(index, size).values()))
+
+    cdef dict entries(self, index, size):
+        """The entries, (offset, nbytes), of the touched inner chunks that are there, by their numbers in the index."""
         cdef const Node* root = self.asked.root
         cdef const char* raw
         cdef Failure failure
@@ -224,8 +380,6 @@ cdef class ChunkRead:
         cdef uint64_t limit = FAR if size is None else size
         cdef bint absent
         cdef int code
-        if self.index_request is None:
-            raise ValueError("only a shard that nothing stands around has inner chunks to ask for")
         index = bytes(memoryview(index))
         raw = index
         failure_clear(&failure)
@@ -236,8 +390,8 @@ cdef class ChunkRead:
         if index_verify(&root.index, raw) != OK:
             failure.code = E_INDEX_CHECKSUM
             raise_failure(&failure, self.key, None)
-        found = set()
-        for number in self.touched():
+        found = {}
+        for number in self.touched(self.asks):
             index_entry(&root.index, raw, number, &offset, &nbytes)
             code = check_entry(offset, nbytes, limit, root.child.stored, &absent)
             if code != OK:
@@ -246,8 +400,8 @@ cdef class ChunkRead:
                 failure.found = <Py_ssize_t> nbytes
                 raise_failure(&failure, self.key, self.position(number))
             if not absent:
-                found.add((offset, nbytes))
-        return sorted(found)
+                found[number] = offset, nbytes
+        return found
 
     cdef tuple position(self, Py_ssize_t number):
         """The grid position, in the array's axes, of the inner chunk with this number in the index."""
@@ -258,8 +412,8 @@ cdef class ChunkRead:
             node = node.below
         return grid_position(node, number, axes)
 
-    cdef list touched(self):
-        """The numbers, in the index, of the inner chunks that the selection touches."""
+    cdef list touched(self, const Read* read):
+        """The numbers, in the index, of the inner chunks that the selection touches, in the order of a read's tables."""
         cdef const Node* root = self.asked.root
         cdef Py_ssize_t i
         cdef int axis
@@ -269,11 +423,11 @@ cdef class ChunkRead:
             for axis in range(root.ndim):
                 numbers += (self._uses[axis] // root.inner[axis]) * root.index.strides[axis]
             return np.unique(numbers).tolist()
-        if self.asks.n_tasks == 0:
+        if read.n_tasks == 0:
             return []
         for axis in range(root.ndim):
-            along = [self.asks.inner[axis][i].chunk * root.index.strides[axis]
-                     for i in range(self.asks.begin[axis][1])]
+            along = [read.inner[axis][i].chunk * root.index.strides[axis]
+                     for i in range(read.begin[axis][1])]
             numbers = np.add.outer(numbers, np.array(along, dtype=np.intp)).ravel()
         return numbers.tolist()
 
@@ -312,24 +466,26 @@ cdef class ChunkRead:
         self.read.literal = True
         self.read.memory = NULL
 
-    def set_parts(self, parts, size=None, index=None):
+    def set_parts(self, parts, size=None, index=None, end=0):
         """The fetched bytes: parts [(offset, buffer)], the index apart where there is one.
 
-        `size` is the object's length where it is known; else the object is taken to end with what was fetched.
+        `size` is the object's length where it is known; else the object is taken to end with what was fetched, but not
+        before `end`.
         """
         cdef const Node* root = self.asked.root
         cdef Segment* segments
         self._refuse_running()
         held = [(checked_offset(at, data), np.frombuffer(data, dtype=np.uint8)) for at, data in parts if len(data)]
         held.sort(key=lambda part: part[0])
-        end = max([offset + view.size for offset, view in held], default=0)
+        end = max([end] + [offset + view.size for offset, view in held])
+        checked_offset(end, b"")
         if size is not None:
             checked_offset(size, b"")
         if index is not None:
             at_end = (end + root.index.nbytes if size is None else size) - root.index.nbytes
             at = checked_offset(0 if root.index.at_start else at_end, index)
             held = merged_parts(held, at, np.frombuffer(index, dtype=np.uint8))
-            end = max(end, max(offset + view.size for offset, view in held))
+            end = max([end] + [offset + view.size for offset, view in held])
         segments = <Segment*> calloc(max(len(held), 1), sizeof(Segment))
         if segments == NULL:
             raise MemoryError

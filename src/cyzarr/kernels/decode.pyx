@@ -22,8 +22,9 @@ from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touc
 from cyzarr.kernels.natives cimport DECODE_BLOSC, DECODE_CRC32C, decoder_native
 from cyzarr.kernels.parts cimport decode_part
 from cyzarr.kernels.program cimport DECODE_PYTHON, NODE_BYTES, NODE_HULL, NODE_PYTHON, NODE_SHARD, Filter, Node
+from cyzarr.kernels.readplan cimport take_part
 from cyzarr.kernels.shardindex cimport check_entry, index_entry
-from cyzarr.kernels.sources cimport fetch, load_index, look
+from cyzarr.kernels.sources cimport fetch, find_segment, load_index, look
 from cyzarr.kernels.status cimport (
     E_CHECKSUM,
     E_DECODE,
@@ -272,7 +273,7 @@ cdef int place_leaf(Worker* worker, const Target* target, const Node* node, cons
         if target.points:
             return read_points(worker, target, node, source, offset, spans)
         return read_windows(worker, target, node, source, offset, spans)
-    if source.data == NULL and not target.points:
+    if source.data == NULL:
         return place_segments(worker, target, node, source, offset, spans)
     code = look(worker, target, source, offset, nbytes, NULL, &data)
     if code == OK:
@@ -283,16 +284,48 @@ cdef int place_leaf(Worker* worker, const Target* target, const Node* node, cons
 
 cdef int place_segments(Worker* worker, const Target* target, const Node* node, const Source* source,
                         Py_ssize_t offset, const Span* spans) noexcept nogil:
-    """Place from the one fetched segment that holds all that spans pick."""
+    """Place from fetched segments: what one of them holds at once, else one half after the other."""
     cdef Windows windows
+    cdef Span half[MAX_NDIM]
+    cdef Py_ssize_t last, part
     cdef const char* data = NULL
-    cdef int code
-    find_windows(node.ndim, spans, node.strides, node.axes, target.items.itemsize, node.nbytes, &windows)
-    code = look(worker, target, source, offset + windows.first, windows.length, NULL, &data)
-    if code == OK:
-        worker.stats.bytes_needed += windows.needed
-        place(target, node, spans, data - windows.first)
-    return code
+    cdef int axis, code = OK
+    if target.points:
+        points_hull(node.ndim, spans, node.strides, &windows.first, &last)
+        windows.length = last - windows.first + target.items.itemsize
+        windows.needed = spans[0].count * target.items.itemsize
+        axis = 0 if spans[0].count > 1 else -1
+    else:
+        find_windows(node.ndim, spans, node.strides, node.axes, target.items.itemsize, node.nbytes, &windows)
+        axis = widest_axis(node, spans)
+    if axis < 0 or find_segment(source, offset + windows.first, windows.length) != NULL:
+        code = look(worker, target, source, offset + windows.first, windows.length, NULL, &data)
+        if code == OK:
+            worker.stats.bytes_needed += windows.needed
+            place(target, node, spans, data - windows.first)
+        return code
+    memcpy(half, spans, node.ndim * sizeof(Span))
+    for part in range(2):
+        if target.points:
+            for axis in range(node.ndim):
+                half[axis] = spans[axis]
+                take_part(&half[axis], part, 2)
+        else:
+            half[axis] = spans[axis]
+            take_part(&half[axis], part, 2)
+        code = place_segments(worker, target, node, source, offset, half)
+        if code != OK:
+            return code
+    return OK
+
+
+cdef int widest_axis(const Node* node, const Span* spans) noexcept nogil:
+    """Of the axes along which more than one position is picked that of the widest stride; -1: none."""
+    cdef int at
+    for at in range(node.ndim):
+        if spans[node.axes[at]].count > 1:
+            return node.axes[at]
+    return -1
 
 
 # --- the recursion

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Talk = Generator[list[Request | Ranges | Index], list[Any], None]
 
 
-def requests_of(read: ChunkRead, partial: bool, spec: Any, size: str = "ask") -> Talk:
+def requests_of(read: ChunkRead, partial: bool, spec: Any, size: int | str | None = "ask") -> Talk:
     """Ask for the bytes that a read needs, and give them to it.
 
     Parameters
@@ -54,8 +54,9 @@ def requests_of(read: ChunkRead, partial: bool, spec: Any, size: str = "ask") ->
         Whether parts of the object may be asked for.
     spec : ArraySpec
         Its config holds the limits up to which neighbouring ranges are asked for as one.
-    size : {"ask", "probe", "dear"}
-        How an object's length can be had: from the store, by asking for bytes around its end, or only by reading it.
+    size : int, None or {"ask", "probe", "dear"}
+        The object's length in bytes (None: there is no such object) where it is at hand. Else how it can be had: from
+        the store, by asking for bytes around its end, or only by reading it.
 
     Yields
     ------
@@ -63,10 +64,17 @@ def requests_of(read: ChunkRead, partial: bool, spec: Any, size: str = "ask") ->
         To be answered by a list of buffers or lengths, None where there is no such object.
     """
     index = read.index_request
-    if partial and not read.whole and index is not None and not read.touches_all:
-        yield from _shard_requests(read, index, spec)
-    elif partial and not read.whole and index is None and read.stored_nbytes is not None:
-        yield from _window_requests(read, size)
+    if not partial or read.whole:
+        yield from _whole_request(read)
+    elif index is not None:
+        limits = _zarr.coalesce_limits(spec.config)
+        # An index costs a round. It pays where it spares more than a gap that would be read over.
+        if read.touches_all and read.spared(*limits) <= limits[0]:
+            yield from _whole_request(read)
+        else:
+            yield from _shard_requests(read, index, limits, size)
+    elif read.stored_nbytes is not None:
+        yield from _window_requests(read, _zarr.coalesce_limits(spec.config), size)
     else:
         yield from _whole_request(read)
 
@@ -79,20 +87,31 @@ def _whole_request(read: ChunkRead) -> Talk:
         read.set_object(found)
 
 
-def _shard_requests(read: ChunkRead, index_request: tuple[str, int], spec: Any) -> Talk:
-    """The index, then the touched inner chunks, neighbours together."""
+def _shard_requests(
+    read: ChunkRead, index_request: tuple[str, int], limits: tuple[int, int], size: int | str | None
+) -> Talk:
+    """The index, then what is needed of the touched inner chunks, neighbours together."""
     location, nbytes = index_request
     request = Request(stop=nbytes) if location == "start" else Request(last=nbytes)
+
+    def check(index: Any) -> None:
+        check_length(read.key, request, index)
+        read.inner_requests(index)
+
+    found: int | None = UNTOLD
     for anew in (False, True):
-        (index,) = yield [Index(request, read.inner_requests, anew)]
+        (index,) = yield [Index(request, check, anew)]
         if index is None:
             read.set_missing()
             return
-        ranges = [one for one in read.inner_requests(index) if one[1] > 0]
+        check_length(read.key, request, index)
+        ranges, end = inner_ranges(read, index, limits)
         parts: Any = Parts()
-        if ranges:
-            (parts,) = yield [Ranges(tuple(ranges), *_zarr.coalesce_limits(spec.config))]
-        if all(part is not None and part.size == stop - start for start, stop, part in parts):
+        if ranges and end > sum(ranges[-1]):
+            (parts,), found = yield from _with_length([Ranges(tuple(ranges), *limits)], end, size)
+        elif ranges:
+            (parts,) = yield [Ranges(tuple(ranges), *limits)]
+        if reaches(found, end) and all(part is not None and part.size == stop - start for start, stop, part in parts):
             break
         # The shard may have gone since, or be another one than that of an index that was kept: look once more.
     else:
@@ -101,7 +120,52 @@ def _shard_requests(read: ChunkRead, index_request: tuple[str, int], spec: Any) 
             read.set_missing()
             return
         raise_first(read.key, parts)
-    read.set_parts([(start, part) for start, _, part in parts], index=index)
+        raise CorruptChunkError(
+            f"chunk {read.key!r}: the shard is shorter than its index says: expected at least {end} bytes,"
+            f" found {found} (at offset 0, length {found})",
+            read.key,
+            offset=0,
+            length=found,
+        )
+    read.set_parts([(start, part) for start, _, part in parts], index=index, end=end)
+
+
+def inner_ranges(read: ChunkRead, index: Any, limits: tuple[int, int]) -> tuple[list[tuple[int, int]], int]:
+    """What is needed of the touched inner chunks, and how far the object must reach beyond that, else 0."""
+    if read.windowed:
+        return read.window_requests(index, *limits)
+    return [one for one in read.inner_requests(index) if one[1] > 0], 0
+
+
+def reaches(found: int | None, end: int) -> bool:
+    """Whether an object's length, as far as it is known, is at least `end` bytes."""
+    return found == UNTOLD or (found is not None and found >= end)
+
+
+def _with_length(wanted: list[Any], end: int, size: int | str | None) -> Generator[Any, list[Any], tuple[Any, Any]]:
+    """The answers, and with them the object's length, unless the user doesn't want it: then it is UNTOLD.
+
+    Where the store doesn't tell it, the last byte before `end` and the one after it are asked for: a length of more
+    than that is told as end + 1.
+    """
+    found: Any = UNTOLD
+    if not config.setting("cyzarr.check_remote_size"):
+        return (yield wanted), found
+    if not isinstance(size, str):
+        return (yield wanted), size
+    if size == "ask":
+        *answers, found = yield [*wanted, SIZE]
+    else:
+        answers = yield wanted
+    if found in (None, UNTOLD) and not all(map(is_missing, answers)):
+        (tail,) = yield [Request(start=end - 1, stop=end + 1)]
+        found = None if tail is None else end - 1 + tail.size
+    return answers, found
+
+
+def is_missing(answer: Any) -> bool:
+    """Whether an answer is that there is no such object."""
+    return answer is None or (isinstance(answer, Parts) and all(part is None for *_, part in answer))
 
 
 def raise_first(key: str, parts: Parts) -> None:
@@ -119,29 +183,32 @@ def raise_first(key: str, parts: Parts) -> None:
         )
 
 
-def _window_requests(read: ChunkRead, size: str) -> Talk:
-    """The block of an uncompressed chunk that is needed, and at the same time the object's length."""
-    ((offset, nbytes),) = read.chunk_requests()
+def _window_requests(read: ChunkRead, limits: tuple[int, int], size: int | str | None) -> Talk:
+    """The ranges of an uncompressed chunk that are needed, and at the same time the object's length.
+
+    Each is asked for by `get`, as zarr asks for a plain chunk: a wrapper's `get_ranges` may go by its `get`.
+    """
     stored: int = read.stored_nbytes or 0
     check = config.setting("cyzarr.check_remote_size")
-    if nbytes == stored or (check and size == "dear"):
+    if check and size == "dear":
         yield from _whole_request(read)
         return
-    request = Request(start=offset, stop=offset + nbytes)
-    found: int | None = UNTOLD
-    if check and size == "ask":
-        part, found = yield [request, SIZE]
+    ranges = read.chunk_requests(*limits)
+    if ranges == [(0, stored)]:
+        yield from _whole_request(read)
+        return
+    requests = [Request(start=offset, stop=offset + nbytes) for offset, nbytes in ranges]
+    if size is None or size == "probe":
+        # What isn't there is asked for once. Without an event loop that costs no time.
+        (first,), found = yield from _with_length(requests[:1], stored, size)
+        parts = [first, *(yield requests[1:])] if first is not None and requests[1:] else [first]
     else:
-        (part,) = yield [request]
-    if part is None and found in (None, UNTOLD, 0):
+        parts, found = yield from _with_length(requests, stored, size)
+    if all(part is None for part in parts) and found in (None, UNTOLD, 0):
         # Some stores say 0 of what is not there.
         read.set_missing()
         return
-    if part is not None and check and found in (None, UNTOLD):
-        # Of the last byte and one more there is exactly one.
-        (end,) = yield [Request(start=stored - 1, stop=stored + 1)]
-        found, part = (None, None) if end is None else (stored - 1 + end.size, part)
-    if part is None:
+    if found is None or any(part is None for part in parts):
         # Gone meanwhile, or the store contradicts itself: the whole object says what is true.
         yield from _whole_request(read)
         return
@@ -153,8 +220,9 @@ def _window_requests(read: ChunkRead, size: str) -> Talk:
             offset=0,
             length=found,
         )
-    check_length(read.key, request, part)
-    read.set_parts([(offset, part)], size=stored)
+    for request, part in zip(requests, parts, strict=True):
+        check_length(read.key, request, part)
+    read.set_parts([(request.start, part) for request, part in zip(requests, parts, strict=True)], size=stored)
 
 
 class Asker:
@@ -171,7 +239,7 @@ class Asker:
     async def fetch(self, read: ChunkRead, getter: Any, spec: Any) -> ChunkRead:
         """Fetch the bytes that a read needs, and give them to it."""
         source = Source.of(getter, read.key)
-        talk = requests_of(read, source.partial, spec, "ask" if source.kind.tells_sizes(source.store) else "dear")
+        talk = requests_of(read, source.partial, spec, source.size_or("ask"))
         answers: Any = None
         while True:
             try:
@@ -222,9 +290,9 @@ async def size_or_untold(source: Source) -> int | None:
 
 
 def fetch_sync(read: ChunkRead, getter: Any, spec: Any, totals: dict[str, int]) -> None:
-    """The synchronous twin of Asker.fetch, for getters with `get_sync`; nothing tells a length there."""
+    """The synchronous twin of Asker.fetch, for getters with `get_sync`; a length that isn't at hand is probed there."""
     source = Source.of(getter, read.key)
-    talk = requests_of(read, source.partial, spec, "probe")
+    talk = requests_of(read, source.partial, spec, source.size_or("probe"))
     answers: Any = None
     while True:
         try:

@@ -10,6 +10,7 @@ from zarr.storage import StorePath
 
 from cyzarr import config
 from cyzarr.stores.kinds import StoreKind, kind_of
+from cyzarr.stores.ranges import UNTOLD
 from cyzarr.stores.zarrstore import as_bytes
 
 
@@ -51,4 +52,15 @@ class Source:
     @property
     def partial(self) -> bool:
         """Whether parts of the object may be asked for: where they are cheaper, unless the user says no."""
-        return bool(config.setting("cyzarr.partial_storage_reads")) and self.kind.supports_partial_reads(self.store)
+        return (
+            bool(config.setting("cyzarr.partial_storage_reads"))
+            and self.kind.supports_partial_reads(self.store)
+            and not self.kind.is_stream(self.store, self.key)
+        )
+
+    def size_or(self, otherwise: str) -> int | str | None:
+        """The object's length where it is at hand (None: it isn't there); else how it can be had."""
+        size = self.kind.size_at_hand(self.store, self.key)
+        if size != UNTOLD:
+            return size
+        return otherwise if otherwise == "probe" or self.kind.tells_sizes(self.store) else "dear"

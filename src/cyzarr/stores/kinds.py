@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cyzarr.stores.ranges import Parts, telling
+from cyzarr.stores.ranges import UNTOLD, Parts, telling
 from cyzarr.stores.tasks import together
 
 if TYPE_CHECKING:
@@ -34,6 +34,14 @@ class StoreKind(ABC):
 
     def tells_sizes(self, store: Any) -> bool:
         """Whether a length is had for less than the object."""
+        return False
+
+    def size_at_hand(self, store: Any, key: str) -> int | None:
+        """The length of an object in bytes where the store need not be asked; None where there is none; else UNTOLD."""
+        return UNTOLD
+
+    def is_stream(self, store: Any, key: str) -> bool:
+        """Whether this one object can be read from its start alone, so that a part costs all that is before it."""
         return False
 
     @abstractmethod

@@ -78,11 +78,11 @@ def merge(ranges: Iterable[tuple[int, int]], max_gap: int, max_nbytes: int) -> l
     return joined
 
 
-def check_length(key: str, request: Request, answer: np.ndarray[Any, Any]) -> None:
+def check_length(key: str, request: Request, answer: np.ndarray[Any, Any] | bytes) -> None:
     """Refuse an answer with more or fewer bytes than were asked for."""
-    expected = (request.stop or 0) - request.start
-    if answer.size != expected:
-        raise wrong_length(key, request.byte_range(), expected, answer.size)
+    expected = (request.stop or 0) - request.start if request.last is None else request.last
+    if len(answer) != expected:
+        raise wrong_length(key, request.byte_range(), expected, len(answer))
 
 
 def wrong_length(key: str, byte_range: Any, expected: int, found: int) -> CorruptChunkError:

@@ -11,6 +11,7 @@ from zarr.core.sync import sync
 from zarr.storage import LoggingStore, WrapperStore
 
 from cyzarr import _zarr
+from cyzarr.stores import athand
 from cyzarr.stores.kinds import StoreKind, add_kind
 from cyzarr.stores.ranges import Parts, Ranges, telling
 
@@ -41,6 +42,14 @@ class ZarrKind(StoreKind):
         while (method := getattr(type(store), "getsize", Store.getsize)) in FORWARDED_SIZES:
             store = _zarr.wrapped(store)
         return method is not Store.getsize
+
+    def size_at_hand(self, store: Any, key: str) -> int | None:
+        """In zarr's own memory and zip stores, also behind zarr's own wrappers."""
+        return athand.size_of(store, key)
+
+    def is_stream(self, store: Any, key: str) -> bool:
+        """Whether it is a member of an archive that is read from its start."""
+        return athand.is_stream(store, key)
 
     async def read(self, store: Any, key: str, byte_range: Any = None) -> np.ndarray[Any, Any] | None:
         """By `get`."""

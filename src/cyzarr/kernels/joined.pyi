@@ -1,0 +1,1 @@
+# Ranges of bytes that are asked for: for compiled code alone (see joined.pxd).

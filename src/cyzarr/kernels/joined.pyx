@@ -1,0 +1,136 @@
+"""Ranges of bytes that are asked for, joined while they are found.
+
+A selection of an uncompressed chunk may be millions of runs of a few bytes, which become a handful of ranges: the runs
+are walked and never listed.
+"""
+
+from libc.stdlib cimport free, realloc
+
+from cyzarr.kernels.status cimport E_NOMEM, OK
+from cyzarr.kernels.types cimport MAX_NDIM
+from cyzarr.kernels.windows cimport Windows, find_windows, window_at
+
+cdef enum:
+    # No store is asked for more ranges of one object than about this: a request costs more than a gap.
+    MANY = 1 << 14
+    LEAST_GAP = 4096
+
+cdef Py_ssize_t WIDEST_GAP = <Py_ssize_t> 1 << 60
+
+
+cdef void joined_init(Joined* joined, Py_ssize_t max_gap, Py_ssize_t max_nbytes) noexcept nogil:
+    joined.ranges = NULL
+    joined.n = joined.capacity = 0
+    joined.max_gap, joined.max_nbytes = max_gap, max_nbytes
+    joined.run = Range(0, 0)
+    joined.ascending = True
+
+
+cdef void joined_free(Joined* joined) noexcept nogil:
+    free(joined.ranges)
+    joined.ranges = NULL
+
+
+cdef int joined_add(Joined* joined, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef int code
+    if joined.run.stop == start and start > 0:
+        joined.run.stop = stop
+        return OK
+    code = joined_end(joined)
+    joined.run = Range(start, stop)
+    return code
+
+
+cdef int joined_end(Joined* joined) noexcept nogil:
+    cdef Range run = joined.run
+    cdef Range* last
+    if run.stop == 0:
+        return OK
+    joined.run.stop = 0
+    if joined.n > 0:
+        last = &joined.ranges[joined.n - 1]
+        if run.start < last.stop:
+            joined.ascending = False
+        elif run.start - last.stop <= joined.max_gap and run.stop - last.start <= joined.max_nbytes:
+            last.stop = run.stop
+            return OK
+    return append(joined, run)
+
+
+cdef void widen(Joined* joined) noexcept nogil:
+    """Join over wider gaps from now on, and what was found as well."""
+    cdef Py_ssize_t i, n = 1
+    cdef Range one
+    joined.max_gap = min(max(joined.max_gap, LEAST_GAP) * 2, WIDEST_GAP)
+    for i in range(1, joined.n):
+        one = joined.ranges[i]
+        if (one.start - joined.ranges[n - 1].stop <= joined.max_gap
+                and one.stop - joined.ranges[n - 1].start <= joined.max_nbytes):
+            joined.ranges[n - 1].stop = one.stop
+        else:
+            joined.ranges[n] = one
+            n += 1
+    joined.n = n
+
+
+cdef int append(Joined* joined, Range one) noexcept nogil:
+    cdef Py_ssize_t capacity
+    cdef void* ranges
+    if joined.n >= MANY and joined.n == joined.capacity and joined.ascending:
+        widen(joined)
+    if joined.n == joined.capacity:
+        capacity = max(2 * joined.capacity, 64)
+        ranges = realloc(joined.ranges, capacity * sizeof(Range))
+        if ranges == NULL:
+            return E_NOMEM
+        joined.ranges = <Range*> ranges
+        joined.capacity = capacity
+    joined.ranges[joined.n] = one
+    joined.n += 1
+    return OK
+
+
+cdef int joined_product(Joined* joined, const Node* leaf, const Span* spans, Py_ssize_t itemsize,
+                        Py_ssize_t base) noexcept nogil:
+    cdef Windows windows
+    cdef Span one[MAX_NDIM]
+    cdef Py_ssize_t number, start
+    cdef int code = OK
+    find_windows(leaf.ndim, spans, leaf.strides, leaf.axes, itemsize, 0, &windows)
+    for number in range(windows.ranges):
+        start = base + window_at(&windows, leaf.ndim, spans, leaf.strides, number, one)
+        code = joined_add(joined, start, start + windows.length)
+        if code != OK:
+            return code
+    return joined_end(joined)
+
+
+cdef int joined_items(Joined* joined, const Py_ssize_t[::1] offsets, const Py_ssize_t[::1] chunks,
+                      Py_ssize_t itemsize) noexcept nogil:
+    cdef Py_ssize_t k
+    cdef int code = OK
+    for k in range(offsets.shape[0]):
+        if k and chunks[k] != chunks[k - 1]:
+            code = joined_end(joined)
+        if code == OK:
+            code = joined_add(joined, offsets[k], offsets[k] + itemsize)
+        if code != OK:
+            return code
+    return joined_end(joined)
+
+
+cdef list joined_ranges(Joined* joined):
+    cdef Py_ssize_t i
+    found = [(joined.ranges[i].start, joined.ranges[i].stop) for i in range(joined.n)]
+    if joined.ascending:
+        return [(start, stop - start) for start, stop in found]
+    # Chunks of a shard that lie in each other, which is legal: joined once more, now in order.
+    whole = []
+    for start, stop in sorted(found):
+        before = whole[-1] if whole else (0, -1)
+        overlap = start < before[1]
+        if overlap or (whole and start - before[1] <= joined.max_gap and stop - before[0] <= joined.max_nbytes):
+            whole[-1] = before[0], max(before[1], stop)
+        else:
+            whole.append((start, stop))
+    return [(start, stop - start) for start, stop in whole]
