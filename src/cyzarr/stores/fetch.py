@@ -68,15 +68,21 @@ def requests_of(read: ChunkRead, partial: bool, spec: Any, size: int | str | Non
         yield from _whole_request(read)
     elif index is not None:
         limits = _zarr.coalesce_limits(spec.config)
+        narrow = read.windowed and may_narrow(size)
         # An index costs a round. It pays where it spares more than a gap that would be read over.
-        if read.touches_all and read.spared(*limits) <= limits[0]:
+        if read.touches_all and not (narrow and read.spared(*limits) > limits[0]):
             yield from _whole_request(read)
         else:
-            yield from _shard_requests(read, index, limits, size)
-    elif read.stored_nbytes is not None:
+            yield from _shard_requests(read, index, limits, size, narrow)
+    elif read.stored_nbytes is not None and may_narrow(size):
         yield from _window_requests(read, _zarr.coalesce_limits(spec.config), size)
     else:
         yield from _whole_request(read)
+
+
+def may_narrow(size: int | str | None) -> bool:
+    """Whether parts of uncompressed chunks may be asked for: the object's length is checked then, if it isn't dear."""
+    return size != "dear" or not config.setting("cyzarr.check_remote_size")
 
 
 def _whole_request(read: ChunkRead) -> Talk:
@@ -88,7 +94,7 @@ def _whole_request(read: ChunkRead) -> Talk:
 
 
 def _shard_requests(
-    read: ChunkRead, index_request: tuple[str, int], limits: tuple[int, int], size: int | str | None
+    read: ChunkRead, index_request: tuple[str, int], limits: tuple[int, int], size: int | str | None, narrow: bool
 ) -> Talk:
     """The index, then what is needed of the touched inner chunks, neighbours together."""
     location, nbytes = index_request
@@ -105,7 +111,7 @@ def _shard_requests(
             read.set_missing()
             return
         check_length(read.key, request, index)
-        ranges, end = inner_ranges(read, index, limits)
+        ranges, end = inner_ranges(read, index, limits, narrow)
         parts: Any = Parts()
         if ranges and end > sum(ranges[-1]):
             (parts,), found = yield from _with_length([Ranges(tuple(ranges), *limits)], end, size)
@@ -130,9 +136,11 @@ def _shard_requests(
     read.set_parts([(start, part) for start, _, part in parts], index=index, end=end)
 
 
-def inner_ranges(read: ChunkRead, index: Any, limits: tuple[int, int]) -> tuple[list[tuple[int, int]], int]:
+def inner_ranges(
+    read: ChunkRead, index: Any, limits: tuple[int, int], narrow: bool
+) -> tuple[list[tuple[int, int]], int]:
     """What is needed of the touched inner chunks, and how far the object must reach beyond that, else 0."""
-    if read.windowed:
+    if narrow:
         return read.window_requests(index, *limits)
     return [one for one in read.inner_requests(index) if one[1] > 0], 0
 
@@ -190,9 +198,6 @@ def _window_requests(read: ChunkRead, limits: tuple[int, int], size: int | str |
     """
     stored: int = read.stored_nbytes or 0
     check = config.setting("cyzarr.check_remote_size")
-    if check and size == "dear":
-        yield from _whole_request(read)
-        return
     ranges = read.chunk_requests(*limits)
     if ranges == [(0, stored)]:
         yield from _whole_request(read)
