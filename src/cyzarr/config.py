@@ -6,8 +6,8 @@ key                                default  meaning, and when to change it
 ``cyzarr.partial_storage_reads``   True     fetch only the bytes that a selection needs. False: whole objects
                                             (decoding stays partial), to compare, and for stores on which one large
                                             read beats many small ones
-``cyzarr.check_remote_size``       True     ask a store for the size of an uncompressed chunk that is read in part.
-                                            False: one request less a chunk, and less damage is noticed
+``cyzarr.check_remote_size``       True     ask a store for the size of an uncompressed chunk, or a shard of such, that
+                                            is read in part. False: one request less, and less damage is noticed
 ``cyzarr.threads``                 None     how many threads one read may use, from 1 up; None: as below. Lower it
                                             where many processes or readers share the processors
 ``cyzarr.index_cache_nbytes``      64 MiB   how many bytes of shard indexes a process keeps; 0: none, to save memory.

@@ -43,8 +43,10 @@ def give_parts(chunk_read, data, size_known=True):
     else:
         place, nbytes = chunk_read.index_request
         index = data[:nbytes] if place == "start" else data[len(data) - nbytes :]
-        requests = chunk_read.inner_requests(index, size)
-        chunk_read.set_parts(parts_of(data, requests), size=size, index=index)
+        requests, end = chunk_read.inner_requests(index, size), 0
+        if chunk_read.windowed and not size_known:
+            requests, end = chunk_read.window_requests(index)
+        chunk_read.set_parts(parts_of(data, requests), size=size, index=index, end=end)
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +177,56 @@ def test_requests_of_an_uncompressed_chunk():
     assert chunk_read.index_request is None
     assert chunk_read.stored_nbytes == 96
     assert chunk_read.chunk_requests() == [(4 * (2 * 4 + 1), 8)]
+
+
+def shard_of(entries, payload):
+    """(a shard with a payload and an index at its end, the index)."""
+    index = np.array(entries, "<u8").tobytes()
+    index += np.uint32(reference.crc32c(index)).tobytes()
+    return payload + index, index
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([(0, 24), (24, 24), (48, 24), (72, 24)], [(0, 8), (24, 8), (48, 8), (72, 8)]),
+        # The same bytes twice; one that starts within another; in another order.
+        ([(0, 24), (0, 24), (48, 24), (48, 24)], [(0, 8), (48, 8)]),
+        ([(0, 24), (4, 24), (48, 24), (10, 24)], [(0, 18), (48, 8)]),
+        ([(72, 24), (48, 24), (24, 24), (0, 24)], [(0, 8), (24, 8), (48, 8), (72, 8)]),
+    ],
+)
+def test_requests_of_parts_of_inner_chunks(entries, expected):
+    """Items 0 and 1 of the first row of each (2, 3) inner chunk, wherever it lies."""
+    payload = np.random.default_rng(0).bytes(96)
+    data, index = shard_of(entries, payload)
+    for key in [(slice(0, 4, 2), [0, 1, 3, 4]), (slice(0, 4, 2), [4, 0, 3, 1, 1])]:
+        out, whole = np.zeros((2, len(key[1])), "i4"), np.zeros((2, len(key[1])), "i4")
+        chunk_read = kernels.ChunkRead(PROGRAM, key, out)
+        ranges, end = chunk_read.window_requests(index)
+        assert ranges == expected
+        assert end == max(offset + nbytes for offset, nbytes in entries)
+        assert chunk_read.window_requests(index, 40)[0] == [(0, expected[-1][0] + 8)]
+        assert chunk_read.window_requests(index, 40, 17)[0] == expected
+        chunk_read.set_parts(parts_of(data, ranges), index=index, end=end)
+        kernels.run_reads([chunk_read])
+        from_all = kernels.ChunkRead(PROGRAM, key, whole)
+        from_all.set_object(data)
+        kernels.run_reads([from_all])
+        assert np.array_equal(out, whole)
+
+
+def test_what_can_not_be_asked_for_in_parts():
+    compressed = kernels.Program(shard((4, 6), plain((2, 3), "<i4", "crc32c")), I4, FILL)
+    chunk_read = kernels.ChunkRead(compressed, (1, ALL), np.zeros(6, "i4"))
+    assert not chunk_read.windowed
+    assert chunk_read.spared() == 0
+    with pytest.raises(ValueError, match="uncompressed"):
+        chunk_read.window_requests(DATA[-68:])
+    chunk_read = kernels.ChunkRead(PROGRAM, (ALL, 0), np.zeros(4, "i4"))
+    for wrong in [(-1,), (0, -1)]:
+        with pytest.raises(ValueError, match="negative"):
+            chunk_read.window_requests(DATA[-68:], *wrong)
 
 
 class Kept:

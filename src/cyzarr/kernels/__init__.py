@@ -7,6 +7,7 @@
                  │          ├────► program              a codec chain, compiled
                  │          └────► workers              what a thread keeps from task to task
                  └► readplan                            a selection, cut into tasks
+    chunks ─► joined ─► windows                         which ranges a store is asked for
     decompress ─┬► zstd, inflate ─► streams             formats decoded piece by piece
                 └► blosc, lz4, checksum                 formats decoded at once
     natives: the table of C functions that the formats call

@@ -81,7 +81,7 @@ class ChunkRead:
         """The bytes of uncompressed inner chunks that the selection needs, and where the last of these chunks ends."""
 
     def spared(self, max_gap: int = 0, max_nbytes: int = ...) -> int:
-        """How many bytes of a shard whose inner chunks lie one after another window_requests would leave out."""
+        """How many bytes window_requests would leave out of a shard whose inner chunks lie in the index's order."""
 
     def inner_requests(self, index: _Buffer, size: int | None = None) -> list[tuple[int, int]]:
         """The bytes of the touched inner chunks: [(offset, nbytes)], ascending, each once, none for absent ones."""

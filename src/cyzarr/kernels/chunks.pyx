@@ -253,11 +253,14 @@ cdef class ChunkRead:
         return self.needed(places, max_gap, max_nbytes), end
 
     def spared(self, max_gap=0, max_nbytes=FAR):
-        """How many bytes of a shard whose inner chunks lie one after another window_requests would leave out."""
+        """How many bytes window_requests would leave out of a shard whose inner chunks lie in the index's order.
+
+        For selections that touch all of them.
+        """
         cdef const Node* root = self.asked.root
         if not self.windowed:
             return 0
-        places = {number: number * root.child.nbytes for number in self.touched(self.asks)}
+        places = {number: k * root.child.nbytes for k, number in enumerate(sorted(self.touched(self.asks)))}
         return root.nbytes - sum([nbytes for _, nbytes in self.needed(places, max_gap, max_nbytes)])
 
     cdef list needed(self, dict places, Py_ssize_t max_gap, Py_ssize_t max_nbytes):
@@ -413,7 +416,7 @@ cdef class ChunkRead:
         return grid_position(node, number, axes)
 
     cdef list touched(self, const Read* read):
-        """The numbers, in the index, of the inner chunks that the selection touches, in the order of a read's tables."""
+        """The numbers, in the index, of the touched inner chunks, in the order of a read's tables."""
         cdef const Node* root = self.asked.root
         cdef Py_ssize_t i
         cdef int axis

@@ -110,6 +110,8 @@ cdef int joined_items(Joined* joined, const Py_ssize_t[::1] offsets, const Py_ss
     cdef Py_ssize_t k
     cdef int code = OK
     for k in range(offsets.shape[0]):
+        if k and chunks[k] == chunks[k - 1] and offsets[k] == offsets[k - 1]:
+            continue
         if k and chunks[k] != chunks[k - 1]:
             code = joined_end(joined)
         if code == OK:
@@ -122,15 +124,21 @@ cdef int joined_items(Joined* joined, const Py_ssize_t[::1] offsets, const Py_ss
 cdef list joined_ranges(Joined* joined):
     cdef Py_ssize_t i
     found = [(joined.ranges[i].start, joined.ranges[i].stop) for i in range(joined.n)]
-    if joined.ascending:
-        return [(start, stop - start) for start, stop in found]
-    # Chunks of a shard that lie in each other, which is legal: joined once more, now in order.
+    if not joined.ascending:
+        found = joined_again(found, joined.max_gap, joined.max_nbytes)
+    return [(start, stop - start) for start, stop in found]
+
+
+cdef list joined_again(list found, Py_ssize_t max_gap, Py_ssize_t max_nbytes):
+    """Chunks of a shard may lie in each other, or be the same bytes: their ranges, (start, stop), joined in order."""
     whole = []
+    low = high = -1
     for start, stop in sorted(found):
-        before = whole[-1] if whole else (0, -1)
-        overlap = start < before[1]
-        if overlap or (whole and start - before[1] <= joined.max_gap and stop - before[0] <= joined.max_nbytes):
-            whole[-1] = before[0], max(before[1], stop)
-        else:
-            whole.append((start, stop))
-    return [(start, stop - start) for start, stop in whole]
+        if low >= 0 and (start < high or (start - high <= max_gap and stop - low <= max_nbytes)):
+            high = max(high, stop)
+            continue
+        if low >= 0:
+            whole.append((low, high))
+        low, high = start, stop
+    whole.append((low, high))
+    return whole

@@ -1,7 +1,7 @@
 """What zarr's own stores hold at hand, though none of their methods tells it: how long an object is.
 
-Only of exactly zarr's classes with none of the methods overridden that a read goes through: what else there is may answer
-otherwise than it holds.
+Only of exactly zarr's classes with none of the methods overridden that a read goes through: what else there is may
+answer otherwise than it holds.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def _window_requests(read: ChunkRead, limits: tuple[int, int], size: int | str |
     if ranges == [(0, stored)]:
         yield from _whole_request(read)
         return
-    requests = [Request(start=offset, stop=offset + nbytes) for offset, nbytes in ranges]
+    requests: list[Any] = [Request(start=offset, stop=offset + nbytes) for offset, nbytes in ranges]
     if size is None or size == "probe":
         # What isn't there is asked for once. Without an event loop that costs no time.
         (first,), found = yield from _with_length(requests[:1], stored, size)
