@@ -90,19 +90,42 @@ cdef int append(Joined* joined, Range one) noexcept nogil:
     return OK
 
 
+cdef int joined_row(Joined* joined, Py_ssize_t start, Py_ssize_t length, Py_ssize_t step,
+                    Py_ssize_t count) noexcept nogil:
+    """`count` runs of `length` bytes, `step` bytes from one to the next: as joined_add for each, without a walk."""
+    cdef Py_ssize_t k = 0, fits
+    cdef int code = OK
+    while k < count and code == OK:
+        if 0 < k < count - 1 and step - length <= joined.max_gap:
+            code = joined_end(joined)
+            # The last of these runs that the range at hand may still hold; one may touch the next row.
+            fits = min((joined.ranges[joined.n - 1].start + joined.max_nbytes - length - start) // step, count - 2)
+            if fits >= k and code == OK:
+                joined.ranges[joined.n - 1].stop = start + fits * step + length
+                k = fits + 1
+                continue
+        if code == OK:
+            code = joined_add(joined, start + k * step, start + k * step + length)
+        k += 1
+    return code
+
+
 cdef int joined_product(Joined* joined, const Node* leaf, const Span* spans, Py_ssize_t itemsize,
                         Py_ssize_t base) noexcept nogil:
     cdef Windows windows
     cdef Span one[MAX_NDIM]
-    cdef Py_ssize_t number, start
-    cdef int code = OK
+    cdef Py_ssize_t number = 0, count = 1, step = 1, start
+    cdef int axis, code = OK
     find_windows(leaf.ndim, spans, leaf.strides, leaf.axes, itemsize, 0, &windows)
-    for number in range(windows.ranges):
+    if windows.outer > 0:
+        axis = windows.axes[windows.outer - 1]
+        if spans[axis].index == NULL and spans[axis].count > 1:
+            count, step = spans[axis].count, spans[axis].step * leaf.strides[axis]
+    while number < windows.ranges and code == OK:
         start = base + window_at(&windows, leaf.ndim, spans, leaf.strides, number, one)
-        code = joined_add(joined, start, start + windows.length)
-        if code != OK:
-            return code
-    return joined_end(joined)
+        code = joined_row(joined, start, windows.length, step, count)
+        number += count
+    return joined_end(joined) if code == OK else code
 
 
 cdef int joined_items(Joined* joined, const Py_ssize_t[::1] offsets, const Py_ssize_t[::1] chunks,
