@@ -1,6 +1,7 @@
 # What a worker keeps from task to task: contexts of decoders, scratch, counts, its last failure.
 from cyzarr.kernels.natives cimport Context
 from cyzarr.kernels.status cimport MAX_DEPTH, Failure
+from cyzarr.kernels.types cimport Segment
 
 cdef struct Stats:
     Py_ssize_t requests          # reads asked of the file system or the store
@@ -23,6 +24,9 @@ cdef struct Worker:
     Buffer spare[2]                        # stages between stored and decoded bytes
     Buffer tables[MAX_DEPTH + 1]           # a nested shard's spans
     Buffer path
+    const void* ahead_of                   # the open object of which `ahead` holds bytes; NULL: it holds none
+    Segment ahead                          # in the buffer below
+    Buffer ahead_bytes
     Stats stats
     Failure failure
     void* error                            # PyObject*: what Python raised in the task at hand

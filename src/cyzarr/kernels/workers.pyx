@@ -38,6 +38,7 @@ cdef Worker* worker_acquire() noexcept nogil:
         context_init(&worker.context)
     memset(&worker.stats, 0, sizeof(Stats))
     failure_clear(&worker.failure)
+    worker.ahead_of = NULL
     return worker
 
 
@@ -67,6 +68,7 @@ cdef void worker_free(Worker* worker) noexcept nogil:
     free(worker.spare[0].data)
     free(worker.spare[1].data)
     free(worker.path.data)
+    free(worker.ahead_bytes.data)
     context_free(&worker.context)
     free(worker)
 
