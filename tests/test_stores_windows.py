@@ -393,18 +393,30 @@ class Longer(MemoryStore):
 
 def test_a_store_that_tells_lengths_itself_is_believed():
     stored = store(FRAMES.copy(), FRAMES.shape, [le()])
-    for held in (Longer(stored.memory()._store_dict, read_only=True), stored.memory()):
-        if type(held) is MemoryStore:
-            held = WrapperStore(held)
+    with pytest.raises(cyzarr.CorruptChunkError, match="found 128001"):
+        read(Longer(stored.memory()._store_dict, read_only=True), BLOCK)
 
-            async def getsize(key):
-                return 128001
 
-            held.getsize = getsize
-        if type(held) is WrapperStore:
-            # Which asks no getsize of an instance, so the chunk is read whole.
-            got, _, _ = read(held, BLOCK)
-            assert_same_values(got, FRAMES[BLOCK])
-            continue
-        with pytest.raises(cyzarr.CorruptChunkError, match="found 128001"):
-            read(held, BLOCK)
+def test_lengths_are_at_hand_only_where_nothing_is_overridden(tmp_path, monkeypatch):
+    from cyzarr.stores import athand
+    from cyzarr.stores.ranges import UNTOLD
+
+    class Own(WrapperStore):
+        """Of another class."""
+
+    stored = store(FRAMES.copy(), FRAMES.shape, [le()])
+    memory, archive = stored.memory(), zipped(stored, tmp_path)
+    assert athand.size_of(memory, "c/0/0/0") == 128000
+    assert athand.size_of(memory, "c/1/0/0") is None
+    assert athand.size_of(archive, "c/0/0/0") == UNTOLD  # not open yet
+    read(archive, BLOCK)
+    assert athand.size_of(LoggingStore(archive), "c/0/0/0") == 128000
+    archive.close()
+    assert athand.size_of(archive, "c/0/0/0") == UNTOLD
+    for held in (Own(memory), WrapperStore(Own(memory)), Longer(memory._store_dict), SizedStore(memory._store_dict)):
+        assert athand.size_of(held, "c/0/0/0") == UNTOLD
+    wrapper = WrapperStore(memory)
+    wrapper.get = memory.get
+    assert athand.size_of(wrapper, "c/0/0/0") == UNTOLD
+    monkeypatch.setattr(MemoryStore, "get", SizedStore.get)
+    assert athand.size_of(memory, "c/0/0/0") == UNTOLD

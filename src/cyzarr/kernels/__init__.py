@@ -8,6 +8,7 @@
                  │          └────► workers              what a thread keeps from task to task
                  └► readplan                            a selection, cut into tasks
     chunks ─► joined ─► windows                         which ranges a store is asked for
+    execute ─► ahead                                    small neighbours in a file, read together
     decompress ─┬► zstd, inflate ─► streams             formats decoded piece by piece
                 └► blosc, lz4, checksum                 formats decoded at once
     natives: the table of C functions that the formats call

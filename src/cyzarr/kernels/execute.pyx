@@ -4,10 +4,10 @@ The first task of a shard reads its index, which the others wait for and share.
 """
 
 from cpython.ref cimport Py_DECREF
-from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from cyzarr.kernels.ahead cimport inner_spans, read_ahead, stored_order
 from cyzarr.kernels.callbacks cimport drop_error
 from cyzarr.kernels.decode cimport decode_inner, decode_region, fill_target
 from cyzarr.kernels.files cimport object_close, object_open
@@ -24,17 +24,10 @@ from cyzarr.kernels.readplan cimport (
     read_free,
     take_part,
 )
-from cyzarr.kernels.shardindex cimport check_entry, index_entry
-from cyzarr.kernels.sources cimport fetch, load_index
+from cyzarr.kernels.sources cimport load_index
 from cyzarr.kernels.status cimport E_AGAIN, E_CANCELLED, E_PYTHON, OK, failure_clear, raise_failure
-from cyzarr.kernels.types cimport MAX_NDIM, Segment, Source, Span
+from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.kernels.workers cimport Stats, Worker, fail, reserve
-
-cdef enum:
-    # Inner chunks of a local file up to this are read with their neighbours, over gaps up to that, so many bytes at once.
-    SMALL = 4096
-    AHEAD_GAP = 4096
-    AHEAD = 1 << 16
 
 cdef enum ObjectState:
     NEW = 0
@@ -118,6 +111,8 @@ cdef int load_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssi
     if code == OK:
         code = load_index(worker, &read.target, read.root, &object_.source, 0, object_.source.size, &object_.index,
                           &object_.raw, &object_.held)
+    if code == OK:
+        object_.order = stored_order(read, object_, number, at)
     object_.state = READY if code == OK else FAILED
     return code
 
@@ -165,72 +160,6 @@ cdef void object_leave(Read* read, Object* object_) noexcept nogil:
         object_release(object_)
 
 
-cdef Py_ssize_t inner_spans(const Read* read, const Py_ssize_t* at, Py_ssize_t within, Span* spans) noexcept nogil:
-    """What is picked of an object's within-th touched inner chunk; returns that one's number in the index."""
-    cdef Py_ssize_t n, place, entry = 0
-    cdef int axis = read.root.ndim - 1
-    while axis >= 0:
-        n = read.begin[axis][at[axis] + 1] - read.begin[axis][at[axis]]
-        place = read.begin[axis][at[axis]] + within % n
-        within //= n
-        entry += read.inner[axis][place].chunk * read.root.index.strides[axis]
-        if spans != NULL:
-            spans[axis] = read.inner[axis][place]
-        axis -= 1
-    return entry
-
-
-cdef bint small_entry(const Object* object_, const Node* root, Py_ssize_t entry, Py_ssize_t* start,
-                      Py_ssize_t* stop) noexcept nogil:
-    """Whether an inner chunk is there, right, and so small that it is read with its neighbours; and where it lies."""
-    cdef uint64_t offset = 0, nbytes = 0
-    cdef bint absent = False
-    index_entry(&root.index, object_.raw, entry, &offset, &nbytes)
-    if check_entry(offset, nbytes, object_.source.size, root.child.stored, &absent) != OK or nbytes > SMALL:
-        return False
-    start[0] = stop[0] = -1
-    if not absent:
-        start[0], stop[0] = <Py_ssize_t> offset, <Py_ssize_t> (offset + nbytes)
-    return True
-
-
-cdef int read_ahead(const Read* read, Worker* worker, const Object* object_, const Py_ssize_t* at, Py_ssize_t within,
-                    Py_ssize_t count, Py_ssize_t entry, Source* source) noexcept nogil:
-    """Read a small inner chunk together with those that the next tasks need and that follow it closely.
-
-    `source` becomes the bytes that were read. It stays as it is where there is nothing to gain, and after an error,
-    which shows again, with its place, where the inner chunk is read by itself.
-    """
-    cdef Py_ssize_t first = -1, end = -1, start = -1, stop = -1, alone
-    cdef int code
-    if not small_entry(object_, read.root, entry, &first, &end) or first < 0:
-        return OK
-    if worker.ahead_of != object_ or first < worker.ahead.offset or end > worker.ahead.offset + worker.ahead.nbytes:
-        alone = end
-        within += 1
-        while within < count and small_entry(object_, read.root, inner_spans(read, at, within, NULL), &start, &stop):
-            within += 1
-            if start < 0:
-                continue
-            if start < end or start - end > AHEAD_GAP or stop - first > AHEAD:
-                break
-            end = stop
-        if end == alone:
-            return OK
-        worker.ahead_of = NULL
-        code = reserve(&worker.ahead_bytes, end - first)
-        if code == OK:
-            code = fetch(worker, &read.target, &object_.source, first, end - first, worker.ahead_bytes.data)
-        if code != OK:
-            return code if code == E_AGAIN else OK
-        worker.ahead_of = object_
-        worker.ahead = Segment(first, end - first, worker.ahead_bytes.data)
-    source.fd = -1
-    source.segments = &worker.ahead
-    source.n_segments = 1
-    return OK
-
-
 cdef int run_inner(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at, Py_ssize_t within,
                    Py_ssize_t part) noexcept nogil:
     """A task that is one inner chunk, or a part of one."""
@@ -241,7 +170,7 @@ cdef int run_inner(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize
     cdef int code = object_enter(read, worker, number, at)
     if code != OK:
         return code
-    entry = inner_spans(read, at, within, spans)
+    entry = inner_spans(read, at, within if object_.order == NULL else object_.order[within], spans)
     if read.parts > 1:
         take_part(&spans[read.part_axis], part, read.parts)
     if object_.state == MISSING:
@@ -249,8 +178,7 @@ cdef int run_inner(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize
     else:
         source = object_.source
         if source.fd >= 0 and read.parts == 1:
-            code = read_ahead(read, worker, object_, at, within, read.first[number + 1] - read.first[number], entry,
-                              &source)
+            code = read_ahead(read, worker, number, at, within, &source)
         if code == OK:
             code = decode_inner(worker, &read.target, read.root, &source, 0, source.size, object_.raw, entry, spans, 0)
     object_leave(read, object_)

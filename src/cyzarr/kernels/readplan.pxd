@@ -16,6 +16,7 @@ cdef struct Object:
     Buffer index
     CachedIndex* held            # the index in the cache; where NULL, it is in `index`
     const char* raw              # either
+    Py_ssize_t* order            # its tasks as their bytes lie in a file; NULL: as they stand
     Py_ssize_t left              # tasks that have not ended
 
 # A selection cut along the grid of stored objects and, where these are shards, of inner chunks. Objects are

@@ -106,6 +106,8 @@ cdef void object_release(Object* object_) noexcept nogil:
     object_.index.capacity = 0
     index_release(object_.held)
     object_.held = NULL
+    free(object_.order)
+    object_.order = NULL
 
 
 cdef Py_ssize_t table_room(const Node* root, const Span* span, int axis, bint shared) noexcept nogil:

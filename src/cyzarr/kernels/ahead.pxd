@@ -1,0 +1,17 @@
+# Read small inner chunks of a local file together.
+from cyzarr.kernels.readplan cimport Object, Read
+from cyzarr.kernels.types cimport Source, Span
+from cyzarr.kernels.workers cimport Worker
+
+# What is picked of an object's within-th touched inner chunk; returns that one's number in the index.
+cdef Py_ssize_t inner_spans(const Read* read, const Py_ssize_t* at, Py_ssize_t within, Span* spans) noexcept nogil
+
+# An object's touched inner chunks in the order in which they lie in its file, to be freed; NULL where they stand so, or
+# where it is of no use.
+cdef Py_ssize_t* stored_order(const Read* read, const Object* object_, Py_ssize_t number,
+                              const Py_ssize_t* at) noexcept nogil
+
+# Read a small inner chunk of an open file together with those that the next tasks need and that follow it closely:
+# `source` becomes these bytes, which are the worker's, or stays as it is where there is nothing to gain.
+cdef int read_ahead(const Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at, Py_ssize_t within,
+                    Source* source) noexcept nogil

@@ -1,0 +1,1 @@
+# Small inner chunks read together: for compiled code alone (see ahead.pxd).
