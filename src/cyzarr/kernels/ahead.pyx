@@ -13,13 +13,14 @@ from cyzarr.kernels.shardindex cimport check_entry, index_entry
 from cyzarr.kernels.sources cimport fetch
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Segment
-from cyzarr.kernels.workers cimport reserve
+from cyzarr.kernels.workers cimport reserve, take_along
 
 cdef enum:
     # The largest that are read together, so many bytes at once. Measured on uncompressed ones in the page cache: of 128
     # bytes they take a quarter of the time, of 8 KiB two thirds, of 16 KiB four fifths.
     SMALL = 16384
     AHEAD = 1 << 16
+    AHEAD_DECODED = 1 << 20
     # Of what isn't needed no more than this is read at once.
     AHEAD_GAP = 4096
 
@@ -90,12 +91,19 @@ cdef Py_ssize_t* stored_order(const Read* read, const Object* object_, Py_ssize_
 cdef int read_ahead(const Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at, Py_ssize_t within,
                     Source* source) noexcept nogil:
     cdef const Object* object_ = &read.objects[number]
-    cdef Py_ssize_t first = -1, end = -1, stop
+    cdef Py_ssize_t first = -1, end = -1, stop, count
     cdef int code
     if not small_inner(read, object_, at, task_at(object_, within), &first, &end) or first < 0:
         return OK
     if worker.ahead_of != object_ or first < worker.ahead.offset or end > worker.ahead.offset + worker.ahead.nbytes:
-        stop = run_end(read, number, at, within, first, end)
+        count = read.first[number + 1] - read.first[number] - within
+        # No more at once than a millisecond or so may decode.
+        count = min(count, max(AHEAD_DECODED // max(read.root.child.nbytes, 1), 1))
+        if worker.along > 0 or run_end(read, object_, at, within, &count, first, end) == end:
+            return OK
+        # Whoever reads them has to decode them, or others would read them again.
+        count = take_along(worker, count - 1) + 1
+        stop = run_end(read, object_, at, within, &count, first, end)
         if stop == end:
             return OK
         worker.ahead_of = NULL
@@ -113,20 +121,21 @@ cdef int read_ahead(const Read* read, Worker* worker, Py_ssize_t number, const P
     return OK
 
 
-cdef Py_ssize_t run_end(const Read* read, Py_ssize_t number, const Py_ssize_t* at, Py_ssize_t within,
-                        Py_ssize_t first, Py_ssize_t end) noexcept nogil:
-    """Where those end that follow closely the inner chunk from `first` to `end` and are the next tasks'."""
-    cdef const Object* object_ = &read.objects[number]
-    cdef Py_ssize_t count = read.first[number + 1] - read.first[number]
+cdef Py_ssize_t run_end(const Read* read, const Object* object_, const Py_ssize_t* at, Py_ssize_t within,
+                        Py_ssize_t* count, Py_ssize_t first, Py_ssize_t end) noexcept nogil:
+    """Where those end that follow closely the inner chunk from `first` to `end` and are the next tasks'.
+
+    Looks at `count` tasks at most, the one at hand included; count[0] becomes how many are in the run.
+    """
     cdef Py_ssize_t start = -1, stop = -1
-    within += 1
-    while within < count and small_inner(read, object_, at, task_at(object_, within), &start, &stop):
-        within += 1
-        if start < 0:
-            continue
-        if start < end or start - end > AHEAD_GAP or stop - first > AHEAD:
-            break
-        end = stop
+    cdef Py_ssize_t k = 1
+    while k < count[0] and small_inner(read, object_, at, task_at(object_, within + k), &start, &stop):
+        if start >= 0:
+            if start < end or start - end > AHEAD_GAP or stop - first > AHEAD:
+                break
+            end = stop
+        k += 1
+    count[0] = k
     return end
 
 

@@ -252,6 +252,18 @@ cdef int run_task(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
     return code
 
 
+cdef int run_along(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
+    """A task, and those that it takes along."""
+    cdef int code
+    worker.along = 0
+    code = run_task(read, worker, task)
+    while code == OK and worker.along > 0:
+        worker.along -= 1
+        task += 1
+        code = run_task(read, worker, task)
+    return code
+
+
 cdef void add_stats(Read* read, Worker* worker) noexcept nogil:
     pthread_mutex_lock(&read.lock)
     read.stats.requests += worker.stats.requests
@@ -282,7 +294,7 @@ cdef int run_group_task(void* context, void* worker, Py_ssize_t task) noexcept n
             low = middle
         else:
             high = middle - 1
-    return run_task(group.reads[low], <Worker*> worker, task - group.first[low])
+    return run_along(group.reads[low], <Worker*> worker, task - group.first[low])
 
 
 cdef void leave_group(void* context, void* worker) noexcept nogil:
@@ -291,7 +303,7 @@ cdef void leave_group(void* context, void* worker) noexcept nogil:
 
 
 cdef int run_held_task(void* context, void* worker, Py_ssize_t task) noexcept nogil:
-    return run_task(<Read*> context, <Worker*> worker, task)
+    return run_along(<Read*> context, <Worker*> worker, task)
 
 
 cdef void leave_held(void* context, void* worker) noexcept nogil:

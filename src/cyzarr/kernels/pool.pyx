@@ -27,7 +27,7 @@ from cyzarr.kernels.pthread cimport (
     pthread_mutex_unlock,
 )
 from cyzarr.kernels.status cimport E_NOMEM, OK
-from cyzarr.kernels.workers cimport Worker, worker_acquire, worker_release
+from cyzarr.kernels.workers cimport Tasks, Worker, worker_acquire, worker_release
 
 cdef extern from *:
     """
@@ -55,10 +55,6 @@ cdef enum:
     SLICE_NS = 40_000_000      # how long tasks run before Python may look at signals
     LONG_NS = 20_000_000       # a task that may take longer never runs in the caller
 
-cdef struct Range:
-    Py_ssize_t next
-    Py_ssize_t end
-
 cdef struct Job:
     TaskFunction run
     LeaveFunction leave
@@ -68,7 +64,7 @@ cdef struct Job:
     int active                 # helpers at work on it
     int status                 # the first that is not OK
     bint listed                # in the pool's list
-    Range ranges[MAX_PARTICIPANTS]
+    Tasks ranges[MAX_PARTICIPANTS]
     pthread_mutex_t lock       # guards all of the above but `listed` and `taken`, which are the pool's
     pthread_cond_t left        # a helper has left
     Job* next
@@ -122,6 +118,8 @@ cdef bint run_slice(Job* job, int slot, Worker* worker, double until_ns) noexcep
     """Run tasks until none is left (True) or the time is up (False)."""
     cdef Py_ssize_t task
     cdef int status
+    worker.tasks = &job.ranges[slot]
+    worker.tasks_lock = &job.lock if job.slots > 1 else NULL
     while claim(job, slot, &task):
         status = job.run(job.context, worker, task)
         if status != OK:
@@ -197,15 +195,17 @@ cdef int start_helpers(int wanted) except -1:
 
 cdef int run_inline(TaskFunction run, LeaveFunction leave, void* context, Py_ssize_t n_tasks) noexcept nogil:
     cdef Worker* worker = worker_acquire()
-    cdef Py_ssize_t task
+    cdef Tasks tasks = Tasks(0, n_tasks)
     cdef int status = OK
     if worker == NULL:
         return E_NOMEM
-    for task in range(n_tasks):
-        status = run(context, worker, task)
-        if status != OK:
-            break
+    worker.tasks = &tasks
+    worker.tasks_lock = NULL
+    while status == OK and tasks.next < tasks.end:
+        tasks.next += 1
+        status = run(context, worker, tasks.next - 1)
     leave(context, worker)
+    worker.tasks = NULL
     worker_release(worker)
     return status
 

@@ -1,5 +1,6 @@
 # What a worker keeps from task to task: contexts of decoders, scratch, counts, its last failure.
 from cyzarr.kernels.natives cimport Context
+from cyzarr.kernels.pthread cimport pthread_mutex_t
 from cyzarr.kernels.status cimport MAX_DEPTH, Failure
 from cyzarr.kernels.types cimport Segment
 
@@ -17,6 +18,11 @@ cdef struct Buffer:
     char* data
     Py_ssize_t capacity
 
+# Tasks that a participant has not started.
+cdef struct Tasks:
+    Py_ssize_t next
+    Py_ssize_t end
+
 # What a worker keeps from task to task, so that no task allocates.
 cdef struct Worker:
     Context context
@@ -27,6 +33,9 @@ cdef struct Worker:
     const void* ahead_of                   # the open object of which `ahead` holds bytes; NULL: it holds none
     Segment ahead                          # in the buffer below
     Buffer ahead_bytes
+    Tasks* tasks                           # those that it will be given
+    pthread_mutex_t* tasks_lock            # guards them; NULL: nobody else takes of them
+    Py_ssize_t along                       # how many it has taken with the task at hand, to be run next
     Stats stats
     Failure failure
     void* error                            # PyObject*: what Python raised in the task at hand
@@ -35,6 +44,9 @@ cdef struct Worker:
 # An idle worker, or a new one; NULL where memory ran out. Neither of the two ever waits.
 cdef Worker* worker_acquire() noexcept nogil
 cdef void worker_release(Worker* worker) noexcept nogil
+
+# Take up to `most` of the tasks that follow the one at hand; returns how many. Half of them are left to other workers.
+cdef Py_ssize_t take_along(Worker* worker, Py_ssize_t most) noexcept nogil
 
 # Room for nbytes; what the buffer held is lost.
 cdef int reserve(Buffer* buffer, Py_ssize_t nbytes) noexcept nogil

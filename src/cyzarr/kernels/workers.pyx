@@ -39,6 +39,8 @@ cdef Worker* worker_acquire() noexcept nogil:
     memset(&worker.stats, 0, sizeof(Stats))
     failure_clear(&worker.failure)
     worker.ahead_of = NULL
+    worker.tasks = NULL
+    worker.along = 0
     return worker
 
 
@@ -78,6 +80,21 @@ cdef void trim(Buffer* buffer) noexcept nogil:
         free(buffer.data)
         buffer.data = NULL
         buffer.capacity = 0
+
+
+cdef Py_ssize_t take_along(Worker* worker, Py_ssize_t most) noexcept nogil:
+    cdef Py_ssize_t left
+    if worker.tasks == NULL:
+        return 0
+    if worker.tasks_lock != NULL:
+        pthread_mutex_lock(worker.tasks_lock)
+    left = worker.tasks.end - worker.tasks.next
+    most = min(most, left if worker.tasks_lock == NULL else left // 2)
+    worker.tasks.next += most
+    worker.along += most
+    if worker.tasks_lock != NULL:
+        pthread_mutex_unlock(worker.tasks_lock)
+    return most
 
 
 cdef int reserve(Buffer* buffer, Py_ssize_t nbytes) noexcept nogil:
