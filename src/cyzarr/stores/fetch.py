@@ -192,28 +192,27 @@ def raise_first(key: str, parts: Parts) -> None:
 
 
 def _window_requests(read: ChunkRead, limits: tuple[int, int], size: int | str | None) -> Talk:
-    """The ranges of an uncompressed chunk that are needed, and at the same time the object's length.
-
-    Each is asked for by `get`, as zarr asks for a plain chunk: a wrapper's `get_ranges` may go by its `get`.
-    """
+    """The ranges of an uncompressed chunk that are needed, and at the same time the object's length."""
     stored: int = read.stored_nbytes or 0
     check = config.setting("cyzarr.check_remote_size")
-    ranges = read.chunk_requests(*limits)
-    if ranges == [(0, stored)]:
+    ranges = tuple(read.chunk_requests(*limits))
+    if ranges == ((0, stored),):
         yield from _whole_request(read)
         return
-    requests: list[Any] = [Request(start=offset, stop=offset + nbytes) for offset, nbytes in ranges]
+    parts: list[Any]
     if size is None or size == "probe":
         # What isn't there is asked for once. Without an event loop that costs no time.
-        (first,), found = yield from _with_length(requests[:1], stored, size)
-        parts = [first, *(yield requests[1:])] if first is not None and requests[1:] else [first]
+        (parts,), found = yield from _with_length([Ranges(ranges[:1], *limits, by_get=True)], stored, size)
+        if ranges[1:] and not is_missing(parts):
+            (more,) = yield [Ranges(ranges[1:], *limits, by_get=True)]
+            parts = [*parts, *more]
     else:
-        parts, found = yield from _with_length(requests, stored, size)
-    if all(part is None for part in parts) and found in (None, UNTOLD, 0):
+        (parts,), found = yield from _with_length([Ranges(ranges, *limits, by_get=True)], stored, size)
+    if all(part is None for *_, part in parts) and found in (None, UNTOLD, 0):
         # Some stores say 0 of what is not there.
         read.set_missing()
         return
-    if found is None or any(part is None for part in parts):
+    if found is None or any(part is None for *_, part in parts):
         # Gone meanwhile, or the store contradicts itself: the whole object says what is true.
         yield from _whole_request(read)
         return
@@ -225,9 +224,9 @@ def _window_requests(read: ChunkRead, limits: tuple[int, int], size: int | str |
             offset=0,
             length=found,
         )
-    for request, part in zip(requests, parts, strict=True):
-        check_length(read.key, request, part)
-    read.set_parts([(request.start, part) for request, part in zip(requests, parts, strict=True)], size=stored)
+    for start, stop, part in parts:
+        check_length(read.key, Request(start=start, stop=stop), part)
+    read.set_parts([(start, part) for start, _, part in parts], size=stored)
 
 
 class Asker:

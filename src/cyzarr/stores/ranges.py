@@ -36,12 +36,14 @@ class Request:
 class Ranges:
     """Many parts of a stored object: (offset, nbytes), ascending. Neighbours up to a gap are asked for as one.
 
-    The answer is Parts.
+    The answer is Parts. `by_get`: each by `get`, as zarr asks for a plain chunk; a wrapper's `get_ranges` may go by its
+    own `get`.
     """
 
     ranges: tuple[tuple[int, int], ...]
     max_gap: int
     max_nbytes: int
+    by_get: bool = False
 
     def merged(self) -> list[Request]:
         """What is asked for: neighbours together."""

@@ -74,14 +74,14 @@ class ZarrKind(StoreKind):
 
     async def read_many(self, store: Any, key: str, request: Ranges, limit: int | None = None) -> Parts:
         """By a `get_ranges` of the store's own; zarr's is the same as `get` for each of the merged ranges."""
-        asked, own = _zarr.answers_ranges(store)
+        asked, own = (store, False) if request.by_get else _zarr.answers_ranges(store)
         if not own:
             return await super().read_many(asked, key, request, limit)
         return await read_by_get_ranges(asked, key, request, limit)
 
     def read_many_sync(self, store: Any, key: str, request: Ranges) -> Parts:
         """The synchronous twin."""
-        if not (_zarr.reads_sync(store) and _zarr.has_own_ranges_sync(store)):
+        if request.by_get or not (_zarr.reads_sync(store) and _zarr.has_own_ranges_sync(store)):
             return super().read_many_sync(store, key, request)
         wanted = byte_ranges(request)
         limits = {"max_gap_bytes": request.max_gap, "max_coalesced_bytes": request.max_nbytes}
