@@ -6,7 +6,10 @@ import html as markup
 import math
 from typing import TYPE_CHECKING, Any
 
-from cyzarr.lazy import grid, parts
+import numpy as np
+
+from cyzarr.errors import BoundsCheckError
+from cyzarr.lazy import grid, parts, sources
 
 if TYPE_CHECKING:
     from cyzarr.lazy.grid import Grid, GridAxis
@@ -37,28 +40,17 @@ def facts(view: LazyArray) -> list[tuple[str, str]]:
         ("shape", f"shape {view.shape}"),
         ("dtype", str(view.dtype)),
     ]
-    cells = view._grid
-    if cells is None:
+    cells = sources.grid_now(view.array, view._grid)
+    try:
+        count, items = parts.touched(view.transform, cells)
+    except BoundsCheckError as error:
+        return [*told, ("reach", f"beyond the source: {error}")]
+    if view._grid is None:
         return [*told, ("size", f"{nbytes_text(view.nbytes)}")]
-    count = parts.count_cells(view.transform, cells)
     total = math.prod(axis.count for axis in cells)
     told.append(("chunks", f"{count} of {total} chunks"))
-    fetched = touched_items(view.transform, cells) * view.dtype.itemsize
+    fetched = items * view.dtype.itemsize
     return [*told, ("fetch", f"reads up to {nbytes_text(fetched)} of chunks for {nbytes_text(view.nbytes)}")]
-
-
-def touched_items(transform: IndexTransform, cells: Grid) -> int:
-    """How many items the touched cells hold, each counted once."""
-    if 0 in transform.domain.shape:
-        return 0
-    items = 1
-    for group in parts.groups_of(transform):
-        held = 0
-        for cut in parts.cuts_of(transform, group, cells):
-            bounds = [cells[output].bounds(cell) for output, cell in zip(group.outputs, cut.cells, strict=True)]
-            held += math.prod(hi - lo for lo, hi in bounds)
-        items *= held
-    return items
 
 
 def nbytes_text(nbytes: float) -> str:
@@ -78,12 +70,15 @@ def html(view: LazyArray) -> str:
 
 
 def _picture(view: LazyArray) -> str:
-    cells = grid.whole(view.base_shape) if view._grid is None else view._grid
+    cells = sources.grid_now(view.array, view._grid)
     if not cells or 0 in view.base_shape:
         return ""
     columns = cells[-1]
     rows = cells[-2] if len(cells) > 1 else grid.GridAxis(1, 1)
-    marked = _marked(view.transform, cells)
+    try:
+        marked = _marked(view.transform, cells)
+    except BoundsCheckError:
+        return ""
     longest = max(rows.extent, columns.extent)
     # A side is drawn no thinner than a twelfth of the other.
     scale = [max(axis.extent / longest, 1 / 12) * SIDE / axis.extent for axis in (rows, columns)]
@@ -114,15 +109,27 @@ def _marked(transform: IndexTransform, cells: Grid) -> set[tuple[int, int]]:
     """(row, column) of the drawn cells that a view touches."""
     if 0 in transform.domain.shape:
         return set()
-    last = len(cells) - 1
+    parts.check_reach(transform, cells)
+    shown = (len(cells) - 2, len(cells) - 1)
     found: set[tuple[int, int]] = {(0, 0)}
     for group in parts.groups_of(transform):
-        if not {last, last - 1} & set(group.outputs):
-            continue
-        here = set()
-        for cut in parts.cuts_of(transform, group, cells):
-            at: Any = dict(zip(group.outputs, cut.cells, strict=True))
-            here.add(tuple(at.get(axis, 0) // _per_bin(cells[axis]) if axis >= 0 else 0 for axis in (last - 1, last)))
-        # Each group tells of one of the two axes, or of both; of the other it tells 0.
-        found = {(row + down, column + right) for row, column in found for down, right in here}
+        if set(shown) & set(group.outputs):
+            # Each group tells of one of the two axes, or of both; of the other it tells 0.
+            here = _marked_by(transform, group, cells, shown)
+            found = {(row + down, column + right) for row, column in found for down, right in here}
     return found
+
+
+def _marked_by(transform: IndexTransform, group: parts.Group, cells: Grid, shown: tuple[int, int]) -> set[Any]:
+    one = parts.affine_of(transform, group)
+    if one is not None:
+        (output,) = group.outputs
+        edges = np.array([0, *(stop for _, stop in _bins(cells[output]))])
+        drawn = np.flatnonzero(parts.held(transform, one, edges)).tolist()
+        return {(at, 0) if output == shown[0] else (0, at) for at in drawn}
+    bins = {
+        output: along // _per_bin(cells[output])
+        for output, along in zip(group.outputs, parts.cells_of(transform, group, cells), strict=True)
+    }
+    none = np.zeros_like(bins[group.outputs[0]])
+    return set(zip(*(bins.get(axis, none).tolist() for axis in shown), strict=True))

@@ -17,7 +17,7 @@ class GridAxis:
     __slots__ = ("count", "edges", "extent", "size")
 
     def __init__(self, extent: int, size: int = 0, sizes: Sequence[int] | None = None) -> None:
-        self.extent = extent
+        self.extent = extent = operator.index(extent)
         self.edges: np.ndarray[Any, Any] | None = None
         self.size = size
         if sizes is None:
@@ -27,9 +27,11 @@ class GridAxis:
             self.count = len(self.edges) - 1
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, GridAxis) and [self.bounds(one) for one in range(self.count)] == [
-            other.bounds(one) for one in range(other.count)
-        ]
+        if not isinstance(other, GridAxis) or (self.extent, self.count) != (other.extent, other.count):
+            return False
+        if self.edges is None and other.edges is None:
+            return self.count <= 1 or self.size == other.size
+        return all(self.bounds(one) == other.bounds(one) for one in range(self.count))
 
     def __hash__(self) -> int:
         return hash((self.extent, self.count))
@@ -54,7 +56,20 @@ class GridAxis:
         return int(self.edges[cell]), int(self.edges[cell + 1])
 
 
+    def sizes(self, cells: Any) -> Any:
+        """The sizes of an array of cells."""
+        if self.edges is None:
+            return np.minimum((cells + 1) * self.size, self.extent) - cells * self.size
+        return np.diff(self.edges)[cells]
+
+
 Grid = tuple[GridAxis, ...]
+
+
+class Found(tuple[GridAxis, ...]):
+    """A grid that a source says it has."""
+
+    __slots__ = ()
 
 
 def uniform(shape: tuple[int, ...], sizes: Any) -> Grid:
@@ -91,13 +106,13 @@ def per_axis(shape: tuple[int, ...], sizes: Any) -> Grid:
     return tuple(found)
 
 
-def found(shape: tuple[int, ...], sizes: Any) -> Grid | None:
+def found(shape: tuple[int, ...], sizes: Any) -> Found | None:
     """The grid of whatever a source says of its chunks; None where that is no grid."""
     try:
         sizes = tuple(sizes)
         if all(_is_int(one) for one in sizes):
-            return uniform(shape, sizes)
-        return per_axis(shape, sizes)
+            return Found(uniform(shape, sizes))
+        return Found(per_axis(shape, sizes))
     except Exception:
         return None
 
@@ -105,6 +120,16 @@ def found(shape: tuple[int, ...], sizes: Any) -> Grid | None:
 def whole(shape: tuple[int, ...]) -> Grid:
     """One cell."""
     return tuple(GridAxis(extent, max(extent, 1)) for extent in shape)
+
+
+def clipped(cells: Grid, shape: tuple[int, ...]) -> Grid:
+    """The same cells over a source that is of this shape by now: those of one size go on, or end, where it does."""
+    if tuple(axis.extent for axis in cells) == shape or len(cells) != len(shape):
+        return cells
+    return tuple(
+        axis if axis.edges is not None else GridAxis(extent, axis.size)
+        for axis, extent in zip(cells, shape, strict=True)
+    )
 
 
 def _is_int(one: Any) -> bool:

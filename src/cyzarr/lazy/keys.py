@@ -1,6 +1,7 @@
 """Keys with index arrays: what their entries are, and the transform that they stand for.
 
-A key is either relative (positions, negative ones from the end) or literal (coordinates of the domain).
+A key is either relative (positions, negative ones from the end) or literal (coordinates of the domain). A mask is the
+same as the numbers of its True cells either way: these are coordinates in a literal key, as in TensorStore's.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def _entry(item: Any, together: bool) -> Any:
         return item
     if isinstance(item, _SCALARS) or item is None or isinstance(item, str | bytes | range):
         raise IndexError(f"{item!r} is no entry of an index with arrays")
-    if not isinstance(item, list | tuple):
+    if not isinstance(item, list | tuple) and not getattr(item, "ndim", 0):
+        # Of those with axes, some arrays of one item pass for integers, too.
         try:
             return operator.index(item)
         except TypeError:
@@ -150,8 +152,7 @@ def _per_axis(domain: IndexDomain, arrays: list[Any], literal: bool) -> list[Ind
             shape = domain.shape[axis : axis + array.ndim]
             if array.shape != shape:
                 raise IndexError(f"a mask of shape {array.shape} for axes of shape {shape} from axis {axis} on")
-            least = domain.inclusive_min[axis:]
-            found += [at + lo for at, lo in zip(np.nonzero(array), least, strict=False)]
+            found += [_positions(at, domain, axis + by, literal) for by, at in enumerate(np.nonzero(array))]
         else:
             found.append(None if array is None else _positions(array, domain, len(found), literal))
     return found
@@ -163,7 +164,7 @@ def _positions(array: Indices, domain: IndexDomain, axis: int, literal: bool) ->
     if array.dtype == bool:
         if array.shape != (extent,):
             raise IndexError(f"a mask of shape {array.shape} for axis {axis} of extent {extent}")
-        return np.flatnonzero(array) + least
+        array = np.flatnonzero(array)
     low = 0
     if array.size:
         low, high = int(array.min()), int(array.max())
@@ -183,8 +184,10 @@ def _positions(array: Indices, domain: IndexDomain, axis: int, literal: bool) ->
 
 
 def map_of(array: Indices) -> Map:
-    """The map of an own contiguous intp array; a constant where it holds one coordinate."""
-    return ConstantMap(int(array.item())) if array.size == 1 else adopted(array)
+    """The map of an intp array; a constant where it holds one coordinate, or none."""
+    if array.size <= 1:
+        return ConstantMap(int(array.item()) if array.size else 0)
+    return adopted(array)
 
 
 def _labels(domain: IndexDomain) -> list[str]:

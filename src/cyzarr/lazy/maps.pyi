@@ -1,12 +1,13 @@
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
-from typing_extensions import disjoint_base
 
 FARTHEST: int
+LEAST: int
+MOST: int
 
-@disjoint_base
+@final
 class IndexDomain:
     """A box of integer coordinates, immutable."""
 
@@ -48,14 +49,14 @@ class IndexDomain:
         """The members that describe it in TensorStore's JSON."""
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The domain that the members of TensorStore's JSON describe."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
-@disjoint_base
+@final
 class ConstantMap:
     """Every cell addresses the source coordinate `offset`."""
 
@@ -67,7 +68,7 @@ class ConstantMap:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
-@disjoint_base
+@final
 class DimensionMap:
     """A cell addresses offset + stride * its coordinate on the axis `input_dimension`."""
 
@@ -83,7 +84,7 @@ class DimensionMap:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
-@disjoint_base
+@final
 class ArrayMap:
     """A cell addresses offset + stride * index_array[its position]."""
 
@@ -99,6 +100,10 @@ class ArrayMap:
         """The axes that the index depends on: those longer than 1."""
 
     @property
+    def dependent_axis(self) -> int | None:
+        """The one axis that the index depends on; None for none, ValueError for several."""
+
+    @property
     def index_range(self) -> tuple[int, int] | None:
         """The least and the largest index; None for no index."""
 
@@ -111,4 +116,7 @@ class ArrayMap:
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 def adopted(index_array: np.ndarray[Any, Any], offset: int = 0, stride: int = 1) -> ArrayMap:
-    """An ArrayMap of a contiguous intp array that is nobody else's; it is frozen, not copied."""
+    """An ArrayMap of an intp array."""
+
+def stretched(values: Any, offset: int, stride: int, bounds: tuple[int, int]) -> Any:
+    """offset + stride * values, as intp; of values between two bounds."""

@@ -1,19 +1,30 @@
 """Index domains, and the three maps from their coordinates to those of a source.
 
-All are immutable, hashable by value and picklable. Coordinates, offsets and strides are Python's integers, which
-don't overflow; index arrays hold intp.
+All are immutable, hashable by value and picklable, and whole at any time: also one whose `__init__` was never called,
+a domain without axes or a map that leads to 0. Coordinates, offsets and strides are Python's integers, which don't
+overflow; index arrays hold intp.
 """
 
 import operator
 
 import numpy as np
 
+cimport cython
+from cpython.long cimport PyLong_CheckExact
+
 from cyzarr.errors import BoundsCheckError
+from cyzarr.lazy import documents
 
 # Coordinates of a domain lie between this and its negative, as TensorStore's: their sums and differences fit.
 FARTHEST = (1 << 62) - 1
 
+# What an intp holds.
+LEAST, MOST = np.iinfo(np.intp).min, np.iinfo(np.intp).max
 
+cdef object NO_INDEX = np.ndarray((), np.intp, bytes(np.intp().itemsize))
+
+
+@cython.final
 cdef class IndexDomain:
     """A box of integer coordinates.
 
@@ -32,17 +43,25 @@ cdef class IndexDomain:
         Where the lengths differ, a minimum exceeds its maximum, or a label occurs twice.
     """
 
+    def __cinit__(self):
+        self.inclusive_min = self.exclusive_max = ()
+
     def __init__(self, inclusive_min, exclusive_max, labels=None):
-        self.inclusive_min = tuple([operator.index(one) for one in inclusive_min])
-        self.exclusive_max = tuple([operator.index(one) for one in exclusive_max])
-        if len(self.inclusive_min) != len(self.exclusive_max):
-            raise ValueError(f"{len(self.inclusive_min)} minima and {len(self.exclusive_max)} maxima")
-        for axis, (least, beyond) in enumerate(zip(self.inclusive_min, self.exclusive_max)):
+        minima = tuple([exact(one) for one in inclusive_min])
+        maxima = tuple([exact(one) for one in exclusive_max])
+        if len(minima) != len(maxima):
+            raise ValueError(f"{len(minima)} minima and {len(maxima)} maxima")
+        for axis, (least, beyond) in enumerate(zip(minima, maxima)):
             if least > beyond:
                 raise ValueError(f"axis {axis}: inclusive_min {least} exceeds exclusive_max {beyond}")
             if least < -FARTHEST or beyond > FARTHEST:
-                raise ValueError(f"axis {axis}: [{least}, {beyond}) reaches beyond {FARTHEST}")
-        self.labels = checked_labels(labels, len(self.inclusive_min))
+                refuse_far(axis, least, beyond)
+        labels = checked_labels(labels, len(minima))
+        check_once(self.made, "domain")
+        self.made = True
+        self.inclusive_min = minima
+        self.exclusive_max = maxima
+        self.labels = labels
 
     @classmethod
     def from_shape(cls, shape):
@@ -85,7 +104,7 @@ cdef class IndexDomain:
 
     def translate(self, offset):
         """The domain moved by an offset per axis."""
-        offset = [operator.index(one) for one in offset]
+        offset = [exact(one) for one in offset]
         check_rank(self, len(offset), "offset")
         return IndexDomain([lo + by for lo, by in zip(self.inclusive_min, offset)],
                            [hi + by for hi, by in zip(self.exclusive_max, offset)], self.labels)
@@ -118,24 +137,15 @@ cdef class IndexDomain:
         }
 
     @classmethod
-    def from_json(cls, document):
-        """The domain that the members of TensorStore's JSON describe; other members than a domain's are ignored."""
-        least = [finite(one) for one in document.get("input_inclusive_min", ())]
-        if "input_exclusive_max" in document:
-            beyond = [finite(one) for one in document["input_exclusive_max"]]
-        elif "input_inclusive_max" in document:
-            beyond = [finite(one) + 1 for one in document["input_inclusive_max"]]
-        elif "input_shape" in document:
-            extents = [finite(one) for one in document["input_shape"]]
-            least = least or [0] * len(extents)
-            beyond = [lo + extent for lo, extent in zip(least, extents)]
-        else:
-            beyond = []
-        if "input_inclusive_min" not in document:
-            least = [0] * len(beyond)
-        if document.get("input_rank", len(least)) != len(least):
-            raise ValueError(f"input_rank {document['input_rank']} for {len(least)} axes")
-        return cls(least, beyond, document.get("input_labels"))
+    def from_json(cls, data):
+        """The domain that the members of TensorStore's JSON describe; `output` may be there, and is not looked at.
+
+        Raises
+        ------
+        ValueError
+            Where a member is unknown, wrong or not finite.
+        """
+        return cls(*documents.domain_from(data))
 
     def __eq__(self, other):
         if type(other) is not IndexDomain:
@@ -181,30 +191,47 @@ cdef tuple checked_labels(object labels, Py_ssize_t rank):
 cdef tuple narrowed(object item, Py_ssize_t axis, object lo, object hi):
     """The bounds of an integer or a slice of step 1 within [lo, hi)."""
     if not isinstance(item, slice):
-        item = operator.index(item)
+        item = exact(item)
+        if not lo <= item < hi:
+            raise BoundsCheckError(f"axis {axis}: {item} is not within [{lo}, {hi})")
         item = slice(item, item + 1)
     if item.step is not None and operator.index(item.step) != 1:
         raise ValueError(f"axis {axis}: step {item.step}; a domain is narrowed by step 1 only")
-    start = lo if item.start is None else operator.index(item.start)
-    stop = hi if item.stop is None else operator.index(item.stop)
-    if start > stop or start < lo or stop > hi:
+    start = lo if item.start is None else exact(item.start)
+    stop = hi if item.stop is None else exact(item.stop)
+    if not lo <= start <= hi or not lo <= stop <= hi:
         raise BoundsCheckError(f"axis {axis}: [{start}, {stop}) is not within [{lo}, {hi})")
-    return start, stop
+    return start, max(start, stop)
 
 
-cdef object finite(object bound):
-    """A bound of TensorStore's JSON, where an implicit one stands in a list of one."""
-    bound = bound[0] if isinstance(bound, list) and len(bound) == 1 else bound
-    if isinstance(bound, (str, bool)):
-        raise ValueError(f"a domain needs finite bounds, found {bound!r}")
-    return operator.index(bound)
+cdef object exact(object number):
+    """One of Python's own integers, whatever stands for it."""
+    number = operator.index(number)
+    return number if PyLong_CheckExact(number) else int(number)
 
 
+cdef int check_once(bint made, str what) except -1:
+    if made:
+        raise TypeError(f"a {what} is immutable; it is initialised once")
+    return 0
+
+
+cdef int refuse_far(Py_ssize_t axis, object least, object beyond) except -1:
+    raise ValueError(f"axis {axis}: [{least}, {beyond}) reaches beyond {FARTHEST}")
+
+
+@cython.final
 cdef class ConstantMap:
     """Every cell addresses the source coordinate `offset`."""
 
+    def __cinit__(self):
+        self.offset = 0
+
     def __init__(self, offset=0):
-        self.offset = operator.index(offset)
+        offset = exact(offset)
+        check_once(self.made, "map")
+        self.made = True
+        self.offset = offset
 
     def to_json(self):
         return {"offset": self.offset}
@@ -222,15 +249,23 @@ cdef class ConstantMap:
         return f"ConstantMap({self.offset})"
 
 
+@cython.final
 cdef class DimensionMap:
     """A cell addresses the source coordinate offset + stride * its coordinate on the axis `input_dimension`."""
 
+    def __cinit__(self):
+        self.offset = self.stride = 0
+
     def __init__(self, input_dimension, offset=0, stride=1):
-        if operator.index(input_dimension) < 0:
+        cdef Py_ssize_t dimension = input_dimension
+        if dimension < 0:
             raise ValueError(f"input_dimension {input_dimension} is negative")
-        self.input_dimension = input_dimension
-        self.offset = operator.index(offset)
-        self.stride = operator.index(stride)
+        offset, stride = exact(offset), exact(stride)
+        check_once(self.made, "map")
+        self.made = True
+        self.input_dimension = dimension
+        self.offset = offset
+        self.stride = stride
 
     def to_json(self):
         return {"offset": self.offset, "stride": self.stride, "input_dimension": self.input_dimension}
@@ -251,15 +286,20 @@ cdef class DimensionMap:
         return f"DimensionMap({self.input_dimension}, offset={self.offset}, stride={self.stride})"
 
 
+@cython.final
 cdef class ArrayMap:
     """A cell addresses offset + stride * index_array[its position].
 
     Parameters
     ----------
     index_array : array of integers
-        An axis for each axis of the input, of its extent, or of 1 where the index doesn't depend on it. Copied and
-        frozen, as intp.
+        An axis for each axis of the input, of its extent, or of 1 where the index doesn't depend on it. Copied, as
+        intp, into memory that nobody can write to.
     """
+
+    def __cinit__(self):
+        self.index_array = NO_INDEX
+        self.offset = self.stride = 0
 
     def __init__(self, index_array, offset=0, stride=1):
         given = np.asarray(index_array)
@@ -267,17 +307,28 @@ cdef class ArrayMap:
             given = given.astype(np.intp)
         if given.dtype.kind not in "iu":
             raise TypeError(f"index_array must hold integers, found {given.dtype}")
-        if given.dtype.kind == "u" and given.size and given.max() > np.iinfo(np.intp).max:
+        if given.dtype.kind == "u" and given.size and given.max() > MOST:
             raise OverflowError(f"index {given.max()} is too large")
-        self.index_array = np.array(given, dtype=np.intp, order="C")
-        self.index_array.flags.writeable = False
-        self.offset = operator.index(offset)
-        self.stride = operator.index(stride)
+        index_array = sealed(np.asarray(given, np.intp))
+        offset, stride = exact(offset), exact(stride)
+        check_once(self.made, "map")
+        self.made = True
+        self.index_array = index_array
+        self.offset = offset
+        self.stride = stride
 
     @property
     def dependency_axes(self):
         """The axes that the index depends on: those longer than 1."""
         return tuple([axis for axis, extent in enumerate(self.index_array.shape) if extent > 1])
+
+    @property
+    def dependent_axis(self):
+        """The one axis that the index depends on; None for none, ValueError for several."""
+        axes = self.dependency_axes
+        if len(axes) > 1:
+            raise ValueError(f"the index depends on several axes: {axes}")
+        return axes[0] if axes else None
 
     @property
     def index_range(self):
@@ -299,16 +350,12 @@ cdef class ArrayMap:
         if self.offset == 0 and self.stride == 1:
             return self.index_array
         bounds = self.index_range
-        if bounds is None:
-            return self.index_array
-        # Each number on the way must fit, not only the last.
-        reach = [self.stride, self.offset, *[self.stride * one for one in bounds],
-                 *[self.offset + self.stride * one for one in bounds]]
-        if max(reach) > np.iinfo(np.intp).max or min(reach) < np.iinfo(np.intp).min:
-            raise OverflowError("a coordinate is too large")
-        return self.index_array * self.stride + self.offset
+        return self.index_array if bounds is None else stretched(self.index_array, self.offset, self.stride, bounds)
 
     def to_json(self):
+        if self.index_array.size == 0:
+            # Nested lists don't say which axis is empty; the domain does.
+            return {"offset": 0}
         return {"offset": self.offset, "stride": self.stride, "index_array": self.index_array.tolist(),
                 "index_array_bounds": ["-inf", "+inf"]}
 
@@ -328,15 +375,39 @@ cdef class ArrayMap:
         return f"ArrayMap(<{'x'.join(map(str, self.index_array.shape))} indices>, {self.offset}, {self.stride})"
 
 
+cdef object sealed(object array):
+    """A C-contiguous copy of an intp array in memory that is never written to: neither flags nor `base` give it away."""
+    return np.ndarray(array.shape, np.intp, array.tobytes())
+
+
+def stretched(values, offset, stride, bounds):
+    """offset + stride * values, as intp; of values between two bounds.
+
+    Raises
+    ------
+    OverflowError
+        Where one doesn't fit.
+    """
+    ends = [offset + stride * one for one in bounds]
+    if max(ends) > MOST or min(ends) < LEAST:
+        raise OverflowError("a coordinate is too large")
+    # Each number on the way must fit, too.
+    reach = [stride, offset, *[stride * one for one in bounds]]
+    if max(reach) > MOST or min(reach) < LEAST:
+        return np.asarray(np.asarray(values).astype(object) * stride + offset, dtype=np.intp)
+    return values * stride + offset
+
+
 # --- for the modules above; these check nothing
 
 def adopted(index_array, offset=0, stride=1):
-    """An ArrayMap of a contiguous intp array that is nobody else's; it is frozen, not copied."""
-    return indexed(index_array, offset, stride)
+    """An ArrayMap of an intp array."""
+    return indexed(sealed(index_array), offset, stride)
 
 
 cdef IndexDomain domain_of(tuple least, tuple beyond, tuple labels):
     cdef IndexDomain made = IndexDomain.__new__(IndexDomain)
+    made.made = True
     made.inclusive_min = least
     made.exclusive_max = beyond
     made.labels = labels
@@ -345,12 +416,14 @@ cdef IndexDomain domain_of(tuple least, tuple beyond, tuple labels):
 
 cdef ConstantMap constant(object offset):
     cdef ConstantMap made = ConstantMap.__new__(ConstantMap)
+    made.made = True
     made.offset = offset
     return made
 
 
 cdef DimensionMap affine(Py_ssize_t dimension, object offset, object stride):
     cdef DimensionMap made = DimensionMap.__new__(DimensionMap)
+    made.made = True
     made.input_dimension = dimension
     made.offset = offset
     made.stride = stride
@@ -358,9 +431,9 @@ cdef DimensionMap affine(Py_ssize_t dimension, object offset, object stride):
 
 
 cdef ArrayMap indexed(object index_array, object offset, object stride):
-    """`index_array` is intp, contiguous, and nobody else's, or frozen already."""
+    """`index_array` is sealed."""
     cdef ArrayMap made = ArrayMap.__new__(ArrayMap)
-    index_array.flags.writeable = False
+    made.made = True
     made.index_array = index_array
     made.offset = offset
     made.stride = stride

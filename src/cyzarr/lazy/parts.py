@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cyzarr.errors import BoundsCheckError
 from cyzarr.lazy.lowering import size
 from cyzarr.lazy.maps import ArrayMap, DimensionMap, IndexDomain
 from cyzarr.lazy.transform import IndexTransform, coordinates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from cyzarr.lazy.grid import Grid
 
@@ -110,37 +111,56 @@ def _depends(one: Any) -> set[int]:
     return set(one.dependency_axes) if isinstance(one, ArrayMap) else set()
 
 
-def cuts_of(transform: IndexTransform, group: Group, grid: Grid) -> list[Cut]:
-    """The cells that a group touches, ascending."""
-    maps = [transform.output[at] for at in group.outputs]
+def check_reach(transform: IndexTransform, grid: Grid) -> None:
+    """Raise where a view that is not empty reaches beyond its source, which may have shrunk since.
+
+    Raises
+    ------
+    BoundsCheckError
+    """
+    if len(grid) != transform.output_rank:
+        raise BoundsCheckError(f"a view of {transform.output_rank} axes of a source of {len(grid)}")
+    for axis, ((low, high), along) in enumerate(zip(transform.output_ranges(), grid, strict=True)):
+        if low < 0 or high >= along.extent:
+            raise BoundsCheckError(f"axis {axis}: {low} to {high} is not within the source's extent of {along.extent}")
+
+
+def affine_of(transform: IndexTransform, group: Group) -> DimensionMap | None:
+    """The map of a group of one map that follows an axis; its cells are told by arithmetic."""
+    one = transform.output[group.outputs[0]]
+    return one if len(group.outputs) == 1 and isinstance(one, DimensionMap) else None
+
+
+def cuts_of(transform: IndexTransform, group: Group, grid: Grid) -> Iterable[Cut]:
+    """The cells that a group touches, ascending; an iterator where there may be very many."""
+    one = affine_of(transform, group)
+    if one is not None:
+        return _cut_affine(transform, one, grid[group.outputs[0]])
     if not group.axes:
-        (one,) = maps
-        return [Cut((int(grid[group.outputs[0]].cell(one.offset)),), None, None)]
-    if len(maps) == 1 and isinstance(maps[0], DimensionMap):
-        return _cut_affine(transform, maps[0], grid[group.outputs[0]])
+        return [Cut(tuple(int(cells[0]) for cells in cells_of(transform, group, grid)), None, None)]
     return _cut_indexed(transform, group, grid)
 
 
-def _cut_affine(transform: IndexTransform, one: DimensionMap, axis: Any) -> list[Cut]:
+def _cut_affine(transform: IndexTransform, one: DimensionMap, axis: Any) -> Iterator[Cut]:
     at = one.input_dimension
     least, beyond = transform.domain.inclusive_min[at], transform.domain.exclusive_max[at]
     if one.stride == 0:
-        return [Cut((int(axis.cell(one.offset)),), (least, beyond), None)]
-    found = []
-    here = least
-    while here < beyond:
+        yield Cut((int(axis.cell(one.offset)),), (least, beyond), None)
+        return
+    up = one.stride > 0
+    here = least if up else beyond - 1
+    while least <= here < beyond:
         where = one.offset + one.stride * here
         cell = int(axis.cell(where))
-        first, end = axis.bounds(cell)
-        # The steps from here that stay within the cell.
-        room = (end - 1 - where) // one.stride if one.stride > 0 else (where - first) // -one.stride
-        after = min(here + room + 1, beyond)
-        found.append(Cut((cell,), (here, after), None))
+        # The steps from here that stay within the cell, upward in the source.
+        room = (axis.bounds(cell)[1] - 1 - where) // abs(one.stride)
+        after = min(here + room + 1, beyond) if up else max(here - room - 1, least - 1)
+        yield Cut((cell,), (here, after) if up else (after + 1, here + 1), None)
         here = after
-    return found if one.stride > 0 else found[::-1]
 
 
-def _cut_indexed(transform: IndexTransform, group: Group, grid: Grid) -> list[Cut]:
+def cells_of(transform: IndexTransform, group: Group, grid: Grid) -> list[Array]:
+    """Per output of a group, the cell of each position on the group's axes, flat."""
     shape = [transform.domain.shape[axis] for axis in group.axes]
     cells = []
     for output in group.outputs:
@@ -148,6 +168,12 @@ def _cut_indexed(transform: IndexTransform, group: Group, grid: Grid) -> list[Cu
         # Only the group's axes are longer than 1.
         along = where.reshape([where.shape[axis] for axis in group.axes])
         cells.append(np.broadcast_to(along, shape).reshape(-1))
+    return cells
+
+
+def _cut_indexed(transform: IndexTransform, group: Group, grid: Grid) -> list[Cut]:
+    shape = [transform.domain.shape[axis] for axis in group.axes]
+    cells = cells_of(transform, group, grid)
     order, starts = sort_runs(cells)
     found = []
     for start, stop in itertools.pairwise(starts):
@@ -167,30 +193,62 @@ def sort_runs(keys: list[Array]) -> tuple[Array, list[int]]:
     return order, [0, *(np.flatnonzero(changes) + 1).tolist(), len(order)]
 
 
-def count_cells(transform: IndexTransform, grid: Grid) -> int:
-    """How many cells a view touches."""
+def touched(transform: IndexTransform, grid: Grid) -> tuple[int, int]:
+    """How many cells a view touches, and how many items these hold; cells aren't listed for it.
+
+    Raises
+    ------
+    BoundsCheckError
+    """
     if 0 in transform.domain.shape:
-        return 0
-    return math.prod(_count(transform, group, grid) for group in groups_of(transform))
+        return 0, 0
+    check_reach(transform, grid)
+    found = [_touched(transform, group, grid) for group in groups_of(transform)]
+    return math.prod(count for count, _ in found), math.prod(items for _, items in found)
 
 
-def _count(transform: IndexTransform, group: Group, grid: Grid) -> int:
-    (one, *more) = (transform.output[at] for at in group.outputs)
-    if not more and isinstance(one, DimensionMap):
-        axis, at = grid[group.outputs[0]], one.input_dimension
-        ends = transform.domain.inclusive_min[at], transform.domain.exclusive_max[at] - 1
-        low, high = sorted(one.offset + one.stride * end for end in ends)
-        if axis.edges is None and 0 < abs(one.stride) <= axis.size:
-            return int(axis.cell(high)) - int(axis.cell(low)) + 1
-    return len(cuts_of(transform, group, grid))
+def _touched(transform: IndexTransform, group: Group, grid: Grid) -> tuple[int, int]:
+    one, axis = affine_of(transform, group), grid[group.outputs[0]]
+    if one is None:
+        cells = cells_of(transform, group, grid)
+        order, starts = sort_runs(cells)
+        heads = order[starts[:-1]]
+        sizes = [grid[output].sizes(along[heads]) for output, along in zip(group.outputs, cells, strict=True)]
+        return len(heads), int(math.prod(sizes).sum())  # type: ignore[attr-defined]
+    if axis.edges is not None:
+        there = held(transform, one, axis.edges) > 0
+        return int(there.sum()), int(np.diff(axis.edges)[there].sum())
+    low, high = transform.output_ranges()[group.outputs[0]]
+    first, last = axis.cell(low), axis.cell(high)
+    start, stop = axis.bounds(last)
+    if abs(one.stride) <= axis.size:
+        return last - first + 1, stop - axis.bounds(first)[0]
+    # Steps that long lead to another cell each; only the last cell may be clipped.
+    count = 1 if low == high else (high - low) // abs(one.stride) + 1
+    return count, (count - 1) * axis.size + stop - start
+
+
+def held(transform: IndexTransform, one: DimensionMap, edges: Array) -> Array:
+    """How many of a map's coordinates lie between one edge and the next, each counted once."""
+    at = one.input_dimension
+    ends = transform.domain.inclusive_min[at], transform.domain.exclusive_max[at] - 1
+    low, high = sorted(one.offset + one.stride * end for end in ends)
+    step = abs(one.stride) if low < high else 1
+    return np.diff((np.clip(edges, low, high + 1) - 1 - low) // step)
 
 
 def pieces(transform: IndexTransform, grid: Grid) -> Iterator[Piece]:
-    """The parts of a transform, by cells in row-major order."""
+    """The parts of a transform, by cells in row-major order.
+
+    Raises
+    ------
+    BoundsCheckError
+        Where it reaches beyond the grid.
+    """
     if 0 in transform.domain.shape:
         return
+    check_reach(transform, grid)
     groups = groups_of(transform)
-    tables = [cuts_of(transform, group, grid) for group in groups]
     where = [at for group in groups for at in group.outputs]
     back = sorted(range(len(where)), key=where.__getitem__)
 
@@ -198,11 +256,27 @@ def pieces(transform: IndexTransform, grid: Grid) -> Iterator[Piece]:
         flat = [cell for cut in cuts for cell in cut.cells]
         return tuple(flat[at] for at in back)
 
-    product: Any = itertools.product(*tables)
+    product: Any = _product(transform, groups, grid)
     if where != sorted(where):
         product = sorted(product, key=cells)
     for cuts in product:
         yield _piece(transform, cells(cuts), groups, cuts)
+
+
+def _product(transform: IndexTransform, groups: list[Group], grid: Grid) -> Iterator[tuple[Cut, ...]]:
+    """Every choice of a cut per group, the last ones fastest; of what may be many, none is kept."""
+    tables = [cuts_of(transform, group, grid) if affine_of(transform, group) is None else None for group in groups]
+
+    def walk(at: int) -> Iterator[tuple[Cut, ...]]:
+        if at == len(groups):
+            yield ()
+            return
+        table = tables[at]
+        for cut in cuts_of(transform, groups[at], grid) if table is None else table:
+            for rest in walk(at + 1):
+                yield (cut, *rest)
+
+    return walk(0)
 
 
 def _piece(transform: IndexTransform, cells: tuple[int, ...], groups: list[Group], cuts: tuple[Cut, ...]) -> Piece:
@@ -247,7 +321,17 @@ def _among_slices(
             start = selection[axis].start
             output.append(DimensionMap(others.index(axis), domain.inclusive_min[axis] + start))
             out.append(slice(start, selection[axis].stop, 1))
-    return Piece(cells, IndexTransform(IndexDomain.from_shape(shape), output), tuple(out), False)
+    labels = [_label(domain, axes if axis < 0 else [axis]) for axis in others]
+    return Piece(cells, IndexTransform(_from_shape(shape, labels), output), tuple(out), False)
+
+
+def _from_shape(shape: list[int], labels: list[str]) -> IndexDomain:
+    return IndexDomain((0,) * len(shape), shape, labels)
+
+
+def _label(domain: IndexDomain, axes: list[int]) -> str:
+    """What the axis that axes became is called: as the one, and of several, nothing."""
+    return domain.labels[axes[0]] if domain.labels is not None and len(axes) == 1 else ""
 
 
 def _mesh(
@@ -268,7 +352,8 @@ def _mesh(
             lo = domain.inclusive_min[axis]
             output[axis] = ArrayMap(out[axis], lo) if axis in taken else DimensionMap(at, lo + selection[axis].start)
     shape = [len(index[0]) for _, index in places]
-    return Piece(cells, IndexTransform(IndexDomain.from_shape(shape), output), tuple(out), False)
+    labels = [_label(domain, axes) for axes, _ in places]
+    return Piece(cells, IndexTransform(_from_shape(shape, labels), output), tuple(out), False)
 
 
 def project(view: IndexTransform, part: IndexTransform, piece: Piece, grid: Grid) -> Projection:

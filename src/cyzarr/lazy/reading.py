@@ -57,7 +57,7 @@ DEFAULT = DefaultReader()
 def parts_of(view: LazyArray) -> Iterator[Part]:
     """The parts of a view by its grid, or the one by none."""
     transform = view.transform
-    cells = grid.whole(view.base_shape) if view._grid is None else view._grid
+    cells = sources.grid_now(view.array, view._grid)
     for piece in parts.pieces(transform, cells):
         yield Part(piece, piece.key.compose(transform), transform, cells)
 

@@ -40,6 +40,14 @@ def read_grid(source: Any) -> Grid | None:
     return _said(source, ("read_chunk_sizes", "chunks"))
 
 
+def grid_now(source: Any, cells: Grid | None) -> Grid:
+    """The grid of a view of a source, which may have been resized since the view was made."""
+    shape = tuple(source.shape)
+    if isinstance(cells, grid.Found) and tuple(axis.extent for axis in cells) != shape:
+        cells = read_grid(source)
+    return grid.whole(shape) if cells is None else grid.clipped(cells, shape)
+
+
 def write_grid(source: Any, kind: str) -> Grid | None:
     """The grid that a source says it can be written by: of a zarr array, its shards, else chunks."""
     # Before zarr has `write_chunk_sizes`, `chunks` are those within shards.

@@ -2,11 +2,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self, final
 
 import numpy as np
-from typing_extensions import disjoint_base
 
 from cyzarr.lazy.maps import ArrayMap, ConstantMap, DimensionMap, IndexDomain
 
-@disjoint_base
+@final
 class IndexTransform:
     """Which source coordinates the cells of a domain address; immutable."""
 
@@ -36,8 +35,11 @@ class IndexTransform:
     def oindex(self) -> ArrayKeys: ...
     @property
     def vindex(self) -> ArrayKeys: ...
-    def select(self, key: Any, mode: str = "basic", literal: bool = False) -> IndexTransform:
-        """A key of mode "basic", "orthogonal" or "vectorized"; positions, if not literal."""
+    def select(self, selection: Any, mode: str = "basic") -> IndexTransform:
+        """A key of mode "basic", "orthogonal" or "vectorized", in coordinates."""
+
+    def select_positions(self, selection: Any, mode: str = "basic") -> IndexTransform:
+        """The same in positions: 0 is the first on an axis and -1 the last."""
 
     def compose(self, inner: IndexTransform) -> IndexTransform:
         """The transform that takes each cell of this domain to what `inner` makes of where this one takes it."""
@@ -67,7 +69,7 @@ class IndexTransform:
         """TensorStore's JSON of this transform, a dict."""
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The transform that TensorStore's JSON, a dict, describes."""
 
     def __eq__(self, other: object, /) -> bool: ...

@@ -4,8 +4,6 @@ Basic keys on transforms without index arrays are the hot path: they are compose
 between.
 """
 
-import operator
-
 import numpy as np
 
 cimport cython
@@ -13,11 +11,21 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
 
 from cyzarr.errors import BoundsCheckError
-from cyzarr.lazy import keys
-from cyzarr.lazy.maps cimport ArrayMap, ConstantMap, DimensionMap, IndexDomain, affine, constant, domain_of, indexed
+from cyzarr.lazy import documents, keys
+from cyzarr.lazy.inverse import inverse
+from cyzarr.lazy.maps import FARTHEST, stretched
+from cyzarr.lazy.maps cimport (
+    ArrayMap, ConstantMap, DimensionMap, IndexDomain, affine, check_once, constant, domain_of, exact, indexed,
+    refuse_far, sealed,
+)
 
 cdef enum:
     MAX_RANK = 64
+
+cdef Py_ssize_t FAR = FARTHEST
+
+# The domain of a transform whose __init__ was never called.
+cdef IndexDomain NO_AXES = IndexDomain((), ())
 
 # What a basic key does with one axis: drops it at a coordinate, or keeps it, at coordinates start + step * input.
 cdef struct Pick:
@@ -29,6 +37,7 @@ cdef struct Pick:
     Py_ssize_t step
 
 
+@cython.final
 cdef class IndexTransform:
     """Which source coordinates the cells of a domain address.
 
@@ -44,10 +53,18 @@ cdef class IndexTransform:
         Where a map doesn't fit the domain.
     """
 
+    def __cinit__(self):
+        self.domain = NO_AXES
+        self.output = ()
+        self.affine = True
+
     def __init__(self, IndexDomain domain not None, output):
+        output = tuple([fitting(one, domain, axis) for axis, one in enumerate(output)])
+        check_once(self.made, "transform")
+        self.made = True
         self.domain = domain
-        self.output = tuple([fitting(one, domain, axis) for axis, one in enumerate(output)])
-        self.affine = is_affine(self.output)
+        self.output = output
+        self.affine = is_affine(output)
 
     @classmethod
     def from_shape(cls, shape):
@@ -88,18 +105,18 @@ cdef class IndexTransform:
         """Index arrays and masks that are taken together; literal coordinates."""
         return ArrayKeys(self, True)
 
-    def select(self, key, str mode="basic", bint literal=False):
-        """A key of mode "basic", "orthogonal" or "vectorized"; positions (from the end where negative), if not literal.
+    def select(self, selection, str mode="basic"):
+        """A key of mode "basic", "orthogonal" or "vectorized", in coordinates, as `[]`, `oindex` and `vindex` take it.
 
         Raises
         ------
         IndexError
         """
-        if mode == "basic":
-            return pick_basic(self, key, literal)
-        if mode not in ("orthogonal", "vectorized"):
-            raise ValueError(f"expected the mode basic, orthogonal or vectorized, found {mode!r}")
-        return pick_arrays(self, key, mode == "vectorized", literal)
+        return selected(self, selection, mode, True)
+
+    def select_positions(self, selection, str mode="basic"):
+        """The same in positions: 0 is the first on an axis and -1 the last, and slices are clamped."""
+        return selected(self, selection, mode, False)
 
     def compose(self, IndexTransform inner not None):
         """The transform that takes each cell of this domain to what `inner` makes of where this one takes it.
@@ -135,7 +152,7 @@ cdef class IndexTransform:
         BoundsCheckError
             Where it lies outside of the domain.
         """
-        point = [operator.index(one) for one in point]
+        point = [exact(one) for one in point]
         if len(point) != len(self.domain.inclusive_min):
             raise ValueError(
                 f"a point of {len(point)} coordinates for a domain of rank {len(self.domain.inclusive_min)}")
@@ -144,7 +161,13 @@ cdef class IndexTransform:
         return tuple([applied(one, point, self.domain) for one in self.output])
 
     def apply_many(self, points):
-        """The same for an array of points, (..., input rank) integers; gives (..., output rank) intp."""
+        """The same for an array of points, (..., input rank) integers; gives (..., output rank) intp.
+
+        Raises
+        ------
+        OverflowError
+            Where a coordinate doesn't fit.
+        """
         given = np.asarray(points)
         if given.dtype.kind not in "iu" and given.size:
             raise TypeError(f"points must be integers, found {given.dtype}")
@@ -163,7 +186,7 @@ cdef class IndexTransform:
 
     def translate(self, shift):
         """Each output moved by an offset."""
-        shift = [operator.index(one) for one in shift]
+        shift = [exact(one) for one in shift]
         if len(shift) != len(self.output):
             raise ValueError(f"{len(shift)} offsets for {len(self.output)} outputs")
         moved = tuple([scaled(one, 1, by) for one, by in zip(self.output, shift)])
@@ -171,11 +194,13 @@ cdef class IndexTransform:
 
     def translate_domain_by(self, shift):
         """The domain moved by an offset per axis; each cell addresses what it did."""
+        shift = [exact(one) for one in shift]
         moved = self.domain.translate(shift)
         return transform_of(moved, tuple([shifted(one, shift) for one in self.output]), self.affine)
 
     def translate_domain_to(self, origins):
         """The domain moved to an origin; each cell addresses what it did."""
+        origins = [exact(one) for one in origins]
         if len(origins) != len(self.domain.inclusive_min):
             raise ValueError(f"{len(origins)} origins for a domain of rank {len(self.domain.inclusive_min)}")
         return self.translate_domain_by([to - lo for to, lo in zip(origins, self.domain.inclusive_min)])
@@ -186,24 +211,10 @@ cdef class IndexTransform:
         Raises
         ------
         ValueError
-            Where outputs are not the axes, each once, with strides of 1 or -1.
+            Where outputs are not the axes, each once, with strides of 1 or -1; an axis of one coordinate may be unread.
         """
-        rank = len(self.domain.inclusive_min)
-        reads = sorted([one.input_dimension if type(one) is DimensionMap else -1 for one in self.output])
-        if reads != list(range(rank)):
-            raise ValueError("only a transform whose outputs are its axes, each once, can be inverted")
-        output = [None] * rank
-        for axis, one in enumerate(self.output):
-            if one.stride not in (1, -1):
-                raise ValueError(f"output {axis}: a stride of {one.stride} can't be inverted")
-            output[one.input_dimension] = affine(axis, -one.offset * one.stride, one.stride)
-        ends = [range_of(one, IndexDomain(self.domain.inclusive_min, [max(lo + 1, hi) for lo, hi in zip(
-            self.domain.inclusive_min, self.domain.exclusive_max)])) for one in self.output]
-        empty = [self.domain.shape[one.input_dimension] == 0 for one in self.output]
-        names = self.domain.labels or ("",) * rank
-        return transform_of(IndexDomain(
-            [least for least, _ in ends], [least if none else most + 1 for (least, most), none in zip(ends, empty)],
-            [names[one.input_dimension] for one in self.output]), tuple(output), True)
+        domain, output = inverse(self.domain, self.output)
+        return transform_of(domain, output, True)
 
     # --- forms
 
@@ -213,18 +224,19 @@ cdef class IndexTransform:
                 "output": [one.to_json() for one in self.output]}
 
     @classmethod
-    def from_json(cls, document):
+    def from_json(cls, data):
         """The transform that TensorStore's JSON, a dict, describes; the identity where it names no output.
 
         Raises
         ------
         ValueError
-            Where it is not one, or not finite.
+            Where it is not one, or not finite; the message names the member.
         """
-        domain = IndexDomain.from_json(document)
-        if "output" not in document:
+        domain = IndexDomain.from_json(data)
+        if "output" not in data:
             return cls.identity(domain)
-        return cls(domain, [map_from_json(one) for one in document["output"]])
+        output = documents.sequence_of(data["output"], "output")
+        return cls(domain, [map_from_json(member, at, len(domain.shape)) for at, member in enumerate(output)])
 
     def __eq__(self, other):
         if type(other) is not IndexTransform:
@@ -262,6 +274,7 @@ cdef class ArrayKeys:
 cdef IndexTransform transform_of(IndexDomain domain, tuple output, bint is_box):
     """Checks nothing."""
     cdef IndexTransform made = IndexTransform.__new__(IndexTransform)
+    made.made = True
     made.domain = domain
     made.output = output
     made.affine = is_box
@@ -273,7 +286,7 @@ cdef bint is_affine(tuple output):
 
 
 cdef object fitting(object one, IndexDomain domain, Py_ssize_t axis):
-    """A map as it is kept: of one coordinate, a constant."""
+    """A map as it is kept: of one coordinate or none, a constant."""
     if type(one) is DimensionMap:
         if one.input_dimension >= len(domain.inclusive_min):
             raise ValueError(
@@ -290,27 +303,18 @@ cdef object fitting(object one, IndexDomain domain, Py_ssize_t axis):
 
 
 cdef object array_map(object index_array, object offset, object stride):
-    """The map of an array that is nobody else's; of one coordinate, a constant."""
-    if index_array.size == 1:
-        return constant(offset + stride * int(index_array.item()))
-    return indexed(index_array, offset, stride)
+    """The map of an intp array; of one coordinate a constant, and of none, since only an empty domain has it."""
+    if index_array.size <= 1:
+        return constant(offset + stride * int(index_array.item()) if index_array.size else 0)
+    owned = index_array.flags.c_contiguous and not index_array.flags.writeable
+    return indexed(index_array if owned else sealed(index_array), offset, stride)
 
 
-cdef object map_from_json(dict member):
-    offset = member.get("offset", 0)
-    stride = member.get("stride", 1)
-    if "index_array" in member and "input_dimension" in member:
-        raise ValueError("an output has both an index_array and an input_dimension")
-    if "index_array" in member:
-        made = ArrayMap(member["index_array"], offset, stride)
-        low, high = member.get("index_array_bounds", ("-inf", "+inf"))
-        bounds = made.index_range
-        if bounds is not None and (low != "-inf" and bounds[0] < low or high != "+inf" and bounds[1] > high):
-            raise ValueError(f"indices {bounds} reach beyond index_array_bounds [{low}, {high}]")
-        return made
-    if "input_dimension" in member:
-        return DimensionMap(member["input_dimension"], offset, stride)
-    return ConstantMap(offset)
+cdef object map_from_json(object member, Py_ssize_t at, Py_ssize_t rank):
+    kind, what, offset, stride = documents.map_from(member, at, rank)
+    if kind == "array":
+        return ArrayMap(what, offset, stride)
+    return DimensionMap(what, offset, stride) if kind == "dimension" else ConstantMap(offset)
 
 
 def straight(IndexTransform transform not None):
@@ -336,6 +340,14 @@ def straight(IndexTransform transform not None):
         entries.append(range(first, last + 1, along.stride))
         axis += 1
     return tuple(entries) if axis == len(domain.inclusive_min) else None
+
+
+cdef IndexTransform selected(IndexTransform self, object key, str mode, bint literal):
+    if mode == "basic":
+        return pick_basic(self, key, literal)
+    if mode not in ("orthogonal", "vectorized"):
+        raise ValueError(f"expected the mode basic, orthogonal or vectorized, found {mode!r}")
+    return pick_arrays(self, key, mode == "vectorized", literal)
 
 
 # --- basic keys
@@ -425,20 +437,22 @@ cdef int take_slice(IndexDomain domain, Py_ssize_t axis, object item, Pick* pick
 
 cdef int take_literal(IndexDomain domain, Py_ssize_t axis, object item, Pick* pick) except -1:
     """A slice of coordinates, which must be there."""
-    cdef object step = 1 if item.step is None else operator.index(item.step)
+    cdef object step = 1 if item.step is None else exact(item.step)
     cdef object lo = domain.inclusive_min[axis], hi = domain.exclusive_max[axis]
     if step == 0:
         raise IndexError(f"axis {axis}: a step of 0")
-    start = (lo if step > 0 else hi - 1) if item.start is None else operator.index(item.start)
-    stop = (hi if step > 0 else lo - 1) if item.stop is None else operator.index(item.stop)
+    start = (lo if step > 0 else hi - 1) if item.start is None else exact(item.start)
+    stop = (hi if step > 0 else lo - 1) if item.stop is None else exact(item.stop)
     least, beyond = (start, stop) if step > 0 else (stop + 1, start + 1)
     if beyond < least:
         raise IndexError(f"axis {axis}: from {start} to {stop} a step of {step} leads away")
     if beyond > least and (least < lo or beyond > hi):
         raise BoundsCheckError(f"axis {axis}: [{least}, {beyond}) is not within [{lo}, {hi})")
-    if abs(start) > 1 << 62 or abs(step) >= 1 << 63:
-        # Nothing but an empty interval, or a single coordinate, has such.
-        start = max(min(start, 1 << 62), -(1 << 62))
+    if abs(start) > FARTHEST:
+        # Nothing but an empty interval may lie outside of the domain.
+        refuse_far(axis, start, start)
+    if abs(step) >= 1 << 63:
+        # Of such a step there is but one coordinate.
         step = max(min(step, (1 << 63) - 1), 1 - (1 << 63))
     pick.kept = True
     pick.step = step
@@ -461,7 +475,10 @@ cdef int take_integer(IndexDomain domain, Py_ssize_t axis, object item, bint lit
         if isinstance(item, (bool, np.bool_)):
             raise IndexError("a boolean is no index; masks are arrays, for oindex and vindex")
         try:
-            at = operator.index(item)
+            if getattr(item, "ndim", 0):
+                # Some arrays of one item pass for integers.
+                raise TypeError
+            at = exact(item)
         except TypeError:
             raise IndexError(f"a {type(item).__name__} is no basic index; arrays and masks: oindex, vindex") from None
     if literal:
@@ -489,6 +506,8 @@ cdef IndexDomain new_domain(IndexDomain domain, const Pick* picks, list news, Py
             continue
         lo = domain.inclusive_min[axis]
         origin = cdiv(lo + picks[axis].first, picks[axis].step)
+        if origin < -FAR or origin > FAR - picks[axis].count:
+            refuse_far(axis, origin, origin + <object> picks[axis].count)
         least.append(origin)
         beyond.append(origin + picks[axis].count)
         if labels is not None:
@@ -543,7 +562,7 @@ cdef object picked_array(ArrayMap one, const Pick* picks, list news, Py_ssize_t 
     picked = one.index_array[tuple(key)]
     for place in news:
         picked = np.expand_dims(picked, place)
-    return array_map(np.array(picked, dtype=np.intp, order="C"), one.offset, one.stride)
+    return array_map(sealed(picked), one.offset, one.stride)
 
 
 # --- keys with arrays
@@ -573,7 +592,7 @@ cdef object compose_map(IndexTransform outer, object one, IndexDomain middle, bi
     if type(one) is DimensionMap:
         return scaled(outer.output[one.input_dimension], one.stride, one.offset)
     if empty:
-        return indexed(np.zeros([min(extent, 1) for extent in outer.domain.shape], np.intp), one.offset, one.stride)
+        return constant(0)
     index = compose_array(outer, one.index_array, middle)
     return array_map(index, one.offset, one.stride)
 
@@ -591,7 +610,7 @@ cdef object compose_array(IndexTransform outer, object index, IndexDomain middle
     rank = len(outer.domain.inclusive_min)
     if found.ndim < rank:
         found = found.reshape((1,) * rank)
-    return np.array(found, dtype=np.intp, order="C")
+    return found
 
 
 def coordinates(one, IndexDomain domain not None):
@@ -657,7 +676,13 @@ cdef object applied_many(object one, object points, IndexDomain domain):
     if type(one) is ConstantMap:
         return one.offset
     if type(one) is DimensionMap:
-        return points[..., one.input_dimension] * one.stride + one.offset
+        return applied_along(points[..., one.input_dimension], one)
     at = tuple([0 * points[..., axis] if extent == 1 else points[..., axis] - domain.inclusive_min[axis]
                 for axis, extent in enumerate(one.index_array.shape)])
-    return one.coordinates()[at] if at else one.coordinates()
+    return applied_along(one.index_array[at], one)
+
+
+cdef object applied_along(object values, object one):
+    if values.size == 0:
+        return values
+    return stretched(values, one.offset, one.stride, (int(values.min()), int(values.max())))

@@ -26,8 +26,8 @@ class LazyArray:
 
     Parameters
     ----------
-    source : array
-        A zarr or NumPy array, or anything with `shape`, `dtype` and basic indexing.
+    array : array
+        The source: a zarr or NumPy array, or anything with `shape`, `dtype` and basic indexing.
 
     Examples
     --------
@@ -37,15 +37,15 @@ class LazyArray:
 
     __slots__ = ("_grid", "_kind", "_reader", "_source", "_transform")
 
-    def __init__(self, source: Any) -> None:
-        if isinstance(source, np.matrix):
+    def __init__(self, array: Any) -> None:
+        if isinstance(array, np.matrix):
             raise TypeError("a matrix keeps two axes whatever is picked; numpy.asarray(matrix) can be viewed")
-        self._source = source
-        self._transform = IndexTransform.from_shape(source.shape)
-        self._grid = sources.read_grid(source)
+        self._source = array
+        self._transform = IndexTransform.from_shape(array.shape)
+        self._grid = sources.read_grid(array)
         self._reader: Any = None
-        self._kind = sources.kind_of(source)
-        sources.dtype_of(source)
+        self._kind = sources.kind_of(array)
+        sources.dtype_of(array)
 
     @classmethod
     def from_numpy(cls, array: np.ndarray[Any, Any]) -> LazyArray:
@@ -135,7 +135,7 @@ class LazyArray:
             return self._restrict(key)
         if kind is IndexTransform:
             return self._derive(key.compose(self._transform))
-        return self._derive(self._transform.select(key))
+        return self._derive(self._transform.select_positions(key))
 
     def _restrict(self, domain: IndexDomain) -> LazyArray:
         mine = self._transform.domain
@@ -212,9 +212,9 @@ class LazyArray:
         made._reader = None if reader is reading.DEFAULT else reader
         return made
 
-    def with_parts(self, sizes: Sequence[int]) -> LazyArray:
+    def with_parts(self, parts: Sequence[int]) -> LazyArray:
         """The same view, in parts by a grid of the source with cells of this shape."""
-        return self._with_grid(grid.uniform(self.base_shape, sizes))
+        return self._with_grid(grid.uniform(self.base_shape, parts))
 
     def with_parts_per_axis(self, sizes: Sequence[Sequence[int]]) -> LazyArray:
         """The same view, in parts by a grid of the source: per axis the sizes of its cells."""
@@ -299,7 +299,7 @@ class _ArrayKeys:
         self._mode = mode
 
     def __getitem__(self, key: Any) -> LazyArray:
-        return self._view._derive(self._view._transform.select(key, self._mode))
+        return self._view._derive(self._view._transform.select_positions(key, self._mode))
 
     def __setitem__(self, key: Any, values: Any) -> None:
         self[key].write(values)
