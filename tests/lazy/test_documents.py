@@ -34,7 +34,10 @@ def output(**member):
         ({"input_shape": [True]}, r"input_shape\[0\] is to be an integer"),
         ({"input_shape": [[3, 3]]}, r"input_shape\[0\] is to be an integer"),
         ({"input_shape": [-1]}, r"input_shape\[0\] is -1"),
-        ({"input_inclusive_min": [5], "input_inclusive_max": [3]}, r"input_inclusive_max\[0\] is 3, for a minimum of 5"),
+        (
+            {"input_inclusive_min": [5], "input_inclusive_max": [3]},
+            r"input_inclusive_max\[0\] is 3, for a minimum of 5",
+        ),
         ({"input_exclusive_max": [["+inf"]]}, r"input_exclusive_max\[0\] is to be finite"),
         ({"input_inclusive_min": ["-inf"], "input_exclusive_max": [3]}, r"input_inclusive_min\[0\] is to be finite"),
         ({"input_exclusive_max": [1 << 70]}, "reaches beyond"),

@@ -1,4 +1,4 @@
-"""Domains, maps and transforms are values: they hold Python's integers, never change, and are read back as they were."""
+"""Domains, maps and transforms are values: of Python's integers, never changed, and read back as they were."""
 
 import copy
 import enum
@@ -276,7 +276,9 @@ def test_inverses(data, rank):
     axis = st.integers(0, rank - 1) if rank else st.nothing()
     maps = st.one_of(
         st.builds(ConstantMap, st.integers(-9, 9)),
-        st.builds(DimensionMap, axis, st.integers(-9, 9), st.sampled_from([1, -1, 1, -1, 2, 0])) if rank else st.nothing(),
+        st.builds(DimensionMap, axis, st.integers(-9, 9), st.sampled_from([1, -1, 1, -1, 2, 0]))
+        if rank
+        else st.nothing(),
     )
     made = IndexTransform(domain, [data.draw(maps) for _ in range(rank)])
     theirs = pytest.importorskip("zarr_indexing").IndexTransform.from_json(made.to_json())

@@ -1,6 +1,8 @@
 """Lazy views: arrays that are indexed without being read.
 
+    documents   what TensorStore's JSON may say
     maps        domains, and the maps from their coordinates to a source's          compiled
+    inverse     the transform that leads back
     transform   domain + maps; basic keys, composition, TensorStore's JSON           compiled
     keys        keys with index arrays and masks
     lowering    a transform as what a read is made of: entries, or points

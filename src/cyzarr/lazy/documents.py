@@ -68,13 +68,13 @@ def map_from(member: Any, at: int, rank: int) -> tuple[str, Any, int, int]:
 def sequence_of(value: Any, name: str) -> Any:
     """A list or tuple."""
     if not isinstance(value, list | tuple):
-        raise ValueError(f"{name} is to be a list, found {value!r}")  # noqa: TRY004
+        raise ValueError(f"{name} is to be a list, found {value!r}")
     return value
 
 
 def _known(value: Any, names: tuple[str, ...], what: str) -> None:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is to be an object, found {value!r}")  # noqa: TRY004
+        raise ValueError(f"{what} is to be an object, found {value!r}")
     for name in value:
         if name not in names:
             raise ValueError(f"{what} has an unknown member {name!r}")

@@ -55,7 +55,6 @@ class GridAxis:
             return cell * self.size, min((cell + 1) * self.size, self.extent)
         return int(self.edges[cell]), int(self.edges[cell + 1])
 
-
     def sizes(self, cells: Any) -> Any:
         """The sizes of an array of cells."""
         if self.edges is None:

@@ -1,6 +1,7 @@
 # Index domains and the maps from their coordinates to those of a source. Each is `made` once.
 cimport cython
 
+
 @cython.final
 cdef class IndexDomain:
     cdef readonly tuple inclusive_min
@@ -9,10 +10,12 @@ cdef class IndexDomain:
     cdef tuple extents
     cdef bint made
 
+
 @cython.final
 cdef class ConstantMap:
     cdef readonly object offset
     cdef bint made
+
 
 @cython.final
 cdef class DimensionMap:
@@ -21,6 +24,7 @@ cdef class DimensionMap:
     cdef readonly object stride
     cdef bint made
 
+
 @cython.final
 cdef class ArrayMap:
     cdef readonly object index_array      # sealed, an axis per input axis
@@ -28,6 +32,7 @@ cdef class ArrayMap:
     cdef readonly object stride
     cdef tuple ends                       # least and largest index
     cdef bint made
+
 
 cdef object exact(object number)
 cdef object sealed(object array)

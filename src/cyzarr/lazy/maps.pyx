@@ -376,7 +376,7 @@ cdef class ArrayMap:
 
 
 cdef object sealed(object array):
-    """A C-contiguous copy of an intp array in memory that is never written to: neither flags nor `base` give it away."""
+    """A C-contiguous copy of an intp array, in memory that can't be written to whatever flags are set."""
     return np.ndarray(array.shape, np.intp, array.tobytes())
 
 

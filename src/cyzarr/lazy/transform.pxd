@@ -3,6 +3,7 @@ cimport cython
 
 from cyzarr.lazy.maps cimport IndexDomain
 
+
 @cython.final
 cdef class IndexTransform:
     cdef readonly IndexDomain domain

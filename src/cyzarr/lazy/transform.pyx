@@ -11,9 +11,9 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
 
 from cyzarr.errors import BoundsCheckError
-from cyzarr.lazy import documents, keys
+from cyzarr.lazy import documents, keys, maps
 from cyzarr.lazy.inverse import inverse
-from cyzarr.lazy.maps import FARTHEST, stretched
+from cyzarr.lazy.maps import stretched
 from cyzarr.lazy.maps cimport (
     ArrayMap, ConstantMap, DimensionMap, IndexDomain, affine, check_once, constant, domain_of, exact, indexed,
     refuse_far, sealed,
@@ -22,7 +22,7 @@ from cyzarr.lazy.maps cimport (
 cdef enum:
     MAX_RANK = 64
 
-cdef Py_ssize_t FAR = FARTHEST
+cdef Py_ssize_t FAR = maps.FARTHEST
 
 # The domain of a transform whose __init__ was never called.
 cdef IndexDomain NO_AXES = IndexDomain((), ())
@@ -448,7 +448,7 @@ cdef int take_literal(IndexDomain domain, Py_ssize_t axis, object item, Pick* pi
         raise IndexError(f"axis {axis}: from {start} to {stop} a step of {step} leads away")
     if beyond > least and (least < lo or beyond > hi):
         raise BoundsCheckError(f"axis {axis}: [{least}, {beyond}) is not within [{lo}, {hi})")
-    if abs(start) > FARTHEST:
+    if abs(start) > FAR:
         # Nothing but an empty interval may lie outside of the domain.
         refuse_far(axis, start, start)
     if abs(step) >= 1 << 63:
