@@ -108,6 +108,14 @@ def test_cells_arent_listed(shape, key, touched):
     assert time.perf_counter() - start < 10
 
 
+def test_cells_between_those_of_points_arent_listed():
+    """Points on the axes around: their cells and the many between take turns."""
+    view = LazyArray(Endless((6, 10**12, 6), (2, 1, 2))).vindex[[5, 0, 1, 0], ..., [0, 5, 1, 1]]
+    parts = list(itertools.islice(view.parts(), 3))
+    assert [part.base_coords for part in parts] == [(0, 0, 0), (0, 0, 2), (0, 1, 0)]
+    assert f"of {9 * 10**12} chunks" in repr(view)
+
+
 def test_equal_grids():
     one = grid.GridAxis(10**15, 3)
     assert one == grid.GridAxis(10**15, 3)

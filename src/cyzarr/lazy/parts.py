@@ -249,34 +249,33 @@ def pieces(transform: IndexTransform, grid: Grid) -> Iterator[Piece]:
         return
     check_reach(transform, grid)
     groups = groups_of(transform)
-    where = [at for group in groups for at in group.outputs]
-    back = sorted(range(len(where)), key=where.__getitem__)
-
-    def cells(cuts: tuple[Cut, ...]) -> tuple[int, ...]:
-        flat = [cell for cut in cuts for cell in cut.cells]
-        return tuple(flat[at] for at in back)
-
-    product: Any = _product(transform, groups, grid)
-    if where != sorted(where):
-        product = sorted(product, key=cells)
-    for cuts in product:
-        yield _piece(transform, cells(cuts), groups, cuts)
+    home = {output: (at, by) for at, group in enumerate(groups) for by, output in enumerate(group.outputs)}
+    places = [home[output] for output in range(len(home))]
+    for cuts in _choices(transform, groups, places, grid):
+        yield _piece(transform, tuple(cuts[at].cells[by] for at, by in places), groups, cuts)
 
 
-def _product(transform: IndexTransform, groups: list[Group], grid: Grid) -> Iterator[tuple[Cut, ...]]:
-    """Every choice of a cut per group, the last ones fastest; of what may be many, none is kept."""
-    tables = [cuts_of(transform, group, grid) if affine_of(transform, group) is None else None for group in groups]
+def _choices(
+    transform: IndexTransform, groups: list[Group], places: list[tuple[int, int]], grid: Grid
+) -> Iterator[tuple[Cut, ...]]:
+    """Every choice of a cut per group, by cells in row-major order; of what may be very many, none is kept.
 
-    def walk(at: int) -> Iterator[tuple[Cut, ...]]:
-        if at == len(groups):
-            yield ()
+    `places` says of each output which group it is in, and where there.
+    """
+
+    def walk(output: int, left: list[list[Cut] | None]) -> Iterator[tuple[Cut, ...]]:
+        if output == len(places):
+            # By now there is one cut left of each group.
+            yield tuple(one for (one,) in left)  # type: ignore[misc]
             return
-        table = tables[at]
-        for cut in cuts_of(transform, groups[at], grid) if table is None else table:
-            for rest in walk(at + 1):
-                yield (cut, *rest)
+        at, by = places[output]
+        cuts = left[at]
+        along: Any = cuts_of(transform, groups[at], grid) if cuts is None else cuts
+        for _, same in itertools.groupby(along, lambda cut: cut.cells[by]):
+            yield from walk(output + 1, [*left[:at], list(same), *left[at + 1 :]])
 
-    return walk(0)
+    found = [None if affine_of(transform, group) else list(cuts_of(transform, group, grid)) for group in groups]
+    return walk(0, found)
 
 
 def _piece(transform: IndexTransform, cells: tuple[int, ...], groups: list[Group], cuts: tuple[Cut, ...]) -> Piece:
