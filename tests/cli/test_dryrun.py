@@ -15,7 +15,7 @@ from zarr.core.buffer import cpu
 from zarr.storage import MemoryStore
 
 import cyzarr
-from cyzarr.plan.dryrun import dry_run
+from cyzarr.explaining.dryrun import dry_run
 from support import codecs
 from support.asked import AskedStore
 

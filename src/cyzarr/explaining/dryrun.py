@@ -6,6 +6,8 @@ counted instead of being sent. Only what the plan itself depends on is fetched: 
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 import warnings
 from dataclasses import dataclass, field
@@ -119,7 +121,8 @@ def dry_run(array: zarr.Array[Any], key: Any, step: Callable[[], None] = lambda:
     with warnings.catch_warnings():
         # Of chains that the array has already.
         warnings.simplefilter("ignore")
-        pipeline = DryPipeline.from_codecs(tuple(array._async_array.codec_pipeline))
+        codecs: Any = array._async_array.codec_pipeline
+        pipeline = DryPipeline.from_codecs(tuple(codecs))
     object.__setattr__(pipeline, "_run", _Run(wanted, array, step))
     wanted.nbytes = np.asarray(_zarr.with_pipeline(array, pipeline)[key]).nbytes
     return wanted
@@ -173,14 +176,14 @@ class _Run:
         cells = [one // length for one, length in zip(along, inner, strict=True)]
         if points:
             found = np.unique(np.stack(cells), axis=1)
-            count, first = found.shape[1], found.T
+            count, first = found.shape[1], found.T.tolist()
         else:
             axes = [np.unique(one) for one in cells]
-            count = int(np.prod([len(one) for one in axes], dtype=np.int64))
-            first = np.stack([one.ravel() for one in np.meshgrid(*axes, indexing="ij")], axis=-1) if axes else None
+            count = math.prod(len(one) for one in axes)
+            first = itertools.product(*(one.tolist() for one in axes))
         if self.wanted.inner is None:
             self.wanted.inner = 0
-            self.wanted.first_inner = [] if first is None else [tuple(at) for at in first.tolist()]
+            self.wanted.first_inner = [tuple(at) for at in first]
         self.wanted.inner += count
 
 
@@ -202,9 +205,8 @@ class DryAsker(fetch.Asker):
     """Answers requests for data by as many bytes of nothing, and counts them; asks for indexes and lengths."""
 
     def __init__(self, wanted: Wanted) -> None:
+        super().__init__({})
         self.wanted = wanted
-        self.indexes: dict[str, int] = {}
-        super().__init__(self.indexes)
         self.sizes: dict[str, int | None] = {}
         self.nothing = np.zeros(1 << 20, np.uint8)
 
@@ -230,7 +232,8 @@ class DryAsker(fetch.Asker):
 
     async def real_index(self, source: Source, index: fetch.Index) -> Any:
         """A shard's index, from where a read would have it."""
-        asker = fetch.Asker(totals := {})
+        totals: dict[str, int] = {}
+        asker = fetch.Asker(totals)
         asker.gate = self.gate
         found = await asker.ask_index(source, index)
         self.wanted.index_requests += totals.get("requests", 0)
