@@ -13,6 +13,7 @@ from cyzarr.explaining.advice import advise
 from cyzarr.explaining.dryrun import Wanted, dry_run
 from cyzarr.explaining.layout import Layout, layout_of
 from cyzarr.explaining.stages import Stage, stages_of
+from cyzarr.plan.grids import Axis
 from cyzarr.plan.program import NotNativeError, compile_array, compile_grid
 from cyzarr.stores.plain import is_plain
 
@@ -35,6 +36,8 @@ class Explanation:
         The store's class.
     is_direct : bool
         Whether reads go straight to local files or memory; otherwise the store's methods are asked.
+    grid : tuple of int or None
+        How many chunks (shards) there are along each axis; None on a grid that is not zarr's.
     fallback : str
         Why zarr's own code reads the array; empty where cyzarr does.
     stages : list of Stage
@@ -53,6 +56,7 @@ class Explanation:
     nbytes: int
     store: str
     is_direct: bool
+    grid: tuple[int, ...] | None = None
     fallback: str = ""
     stages: list[Stage] = field(default_factory=list)
     layout: Layout | None = None
@@ -103,6 +107,7 @@ def explain(
         nbytes=array.nbytes,
         store=type(store).__name__,
         is_direct=type(store) in (LocalStore, MemoryStore) and is_plain(store),
+        grid=grid_of(array.metadata),
         stages=stages_of(array._async_array.codec_pipeline),
     )
     try:
@@ -114,6 +119,15 @@ def explain(
         found.fallback = found.fallback or found.wanted.fallback
     found.advice = advise(found)
     return found
+
+
+def grid_of(metadata: Any) -> tuple[int, ...] | None:
+    """How many chunks there are along each axis."""
+    edges = _zarr.chunk_shape(metadata) or _zarr.chunk_edges(metadata)
+    if edges is None:
+        # An array of no axes has one chunk.
+        return None if metadata.shape else ()
+    return tuple(Axis(along, extent).count for along, extent in zip(edges, metadata.shape, strict=True))
 
 
 def program_of(array: zarr.Array[Any]) -> Any:
