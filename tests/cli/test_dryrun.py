@@ -17,7 +17,7 @@ from zarr.storage import MemoryStore
 import cyzarr
 from cyzarr.explaining.dryrun import dry_run
 from support import codecs
-from support.asked import AskedStore
+from support.asked import AskedStore, TellingStore
 
 SHAPE = (40, 30, 20)
 INNER = ShardingCodec(chunk_shape=(5, 5, 5), codecs=[BytesCodec(), ZstdCodec()])
@@ -59,18 +59,6 @@ def stored(layout):
     array = zarr.open_array(store, path="a", mode="r+", config={"write_empty_chunks": False})
     array[...] = values
     return store._store_dict
-
-
-class TellingStore(AskedStore):
-    """It tells lengths without reading, which is not in its log but counted."""
-
-    sizes = 0
-
-    async def getsize(self, key):
-        self.sizes += 1
-        if key not in self._store_dict:
-            raise FileNotFoundError(key)
-        return len(self._store_dict[key])
 
 
 _made = {}

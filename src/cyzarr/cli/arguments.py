@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 DESCRIPTION = "Compiled kernels that make reading Zarr arrays fast."
@@ -25,8 +26,8 @@ behind it, as PATH ARRAY or as PATH::ARRAY; a group alone is answered with the n
 """
 
 STATUSES = """
-exit status: 0 {fine}; 1 {bad}; 2 the command was wrong, or PATH is not an array; 130 interrupted.
-Errors are one line on standard error.
+exit status: 0 {fine}; 1 {bad};
+2 the command was wrong, or PATH is not an array; 130 interrupted. Errors are one line on standard error.
 """
 
 DEMO = (
@@ -107,13 +108,12 @@ are read once, to count that (--no-read: not; --read: in any case, from any stor
 EXPLAIN_EPILOG = """\
 SELECTION is what stands between the brackets of array[...]: for each axis an integer, a slice
 start:stop:step, or a list of integers, and ... for all axes between. Negative numbers count from
-the end. Quote it for the shell; one that begins with a minus goes behind --. Without it
-everything is planned, or as much as --max-chunks allows.
+the end. Quote it for the shell. Without it everything is planned, or as much as --max-chunks allows.
 
 examples:
   cyzarr explain brain.zarr "0, 10:20, ::2"
   cyzarr explain brain.zarr "..., 100"
-  cyzarr explain brain.zarr -- "-1"
+  cyzarr explain brain.zarr "-1"
   cyzarr explain scans.zarr image/0 "[1, 5, 9], 0:64"
   cyzarr explain https://example.org/scans.zarr::image/0 ":64, :64" --json
 """ + STATUSES.format(fine="explained", bad="an index is damaged, or the store failed")
@@ -190,11 +190,10 @@ def common(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_path(command: argparse.ArgumentParser, optional: bool = False) -> None:
-    """An array's place."""
-    command.add_argument(
-        "path", nargs="?" if optional else None, metavar="PATH", help="a folder, a .zip file or a URL; PATH::ARRAY"
-    )
+def add_places(command: argparse.ArgumentParser, usage: str) -> None:
+    """An array's place, and what may follow it. Which is which is told apart after parsing (`sort_places`)."""
+    command.usage = f"{command.prog} [options] {usage}"
+    command.add_argument("places", nargs="*", metavar=usage, help="as above")
     command.add_argument(
         "--storage-option",
         action="append",
@@ -205,8 +204,7 @@ def add_path(command: argparse.ArgumentParser, optional: bool = False) -> None:
 
 
 def add_demo(command: argparse.ArgumentParser) -> None:
-    add_path(command, optional=True)
-    command.add_argument("array", nargs="?", metavar="ARRAY", help="the name of an array in the group at PATH")
+    add_places(command, "[PATH [ARRAY]]")
     command.add_argument(
         "--edge",
         type=positive,
@@ -224,8 +222,7 @@ def add_demo(command: argparse.ArgumentParser) -> None:
 
 
 def add_bench(command: argparse.ArgumentParser) -> None:
-    add_path(command)
-    command.add_argument("array", nargs="?", metavar="ARRAY", help="the name of an array in the group at PATH")
+    add_places(command, "PATH [ARRAY]")
     command.add_argument("--peers", action="store_true", help="read through zarrs, zarrista and tensorstore, too")
     command.add_argument(
         "--rounds", type=positive, default=5, metavar="N", help="how often each engine reads (default %(default)s)"
@@ -241,10 +238,7 @@ def add_bench(command: argparse.ArgumentParser) -> None:
 
 
 def add_explain(command: argparse.ArgumentParser) -> None:
-    add_path(command)
-    command.add_argument(
-        "given", nargs="*", metavar="[ARRAY] [SELECTION]", help="an array in the group at PATH; what to read of it"
-    )
+    add_places(command, "PATH [ARRAY] [SELECTION]")
     command.add_argument(
         "--max-chunks",
         type=positive,
@@ -262,11 +256,15 @@ def add_explain(command: argparse.ArgumentParser) -> None:
 
 
 def add_validate(command: argparse.ArgumentParser) -> None:
-    command.add_argument("path", metavar="PATH", help="a folder, a zarr.json, a URL, or -")
+    add_places(command, "PATH")
 
 
 def nothing(command: argparse.ArgumentParser) -> None:
     """No arguments of its own."""
+
+
+# How many places a command takes, at least and at most.
+PLACES = {"demo": (0, 2), "bench": (1, 2), "explain": (1, 3), "validate": (1, 1)}
 
 
 # A command's name: its line in the list, description, epilog, and what adds its arguments.
@@ -289,3 +287,23 @@ def parser(version: str) -> argparse.ArgumentParser:
         add(command)
         common(command)
     return top
+
+
+def parse(top: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line; argparse's errors end the process with 2.
+
+    Places and options may come in any order, and a selection may begin with a minus: argparse alone takes neither.
+    """
+    at = list(argv).index("--") if "--" in argv else len(argv)
+    options, rest = top.parse_known_args(argv[:at])
+    places = [*getattr(options, "places", ()), *rest, *argv[at + 1 :]]
+    unknown = [one for one in rest if one.startswith("-") and not re.match("-[0-9]", one)]
+    if unknown:
+        top.error(f"unrecognized arguments: {' '.join(unknown)}")
+    least, most = PLACES.get(options.command, (0, 0))
+    if options.command is not None and not least <= len(places) <= most:
+        few = "PATH is missing" if not places else f"unrecognized arguments: {' '.join(places[most:])}"
+        top.error(f"{options.command}: {few}")
+    options.path = places[0] if places else None
+    options.given = places[1:]
+    return options

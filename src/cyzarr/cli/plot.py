@@ -1,7 +1,8 @@
-"""The times of reads as bars. matplotlib (extra `plot`) is imported only here, when a plot is asked for."""
+"""The times of reads, drawn. matplotlib (extra `plot`) is imported only here, when a plot is asked for."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,8 +11,16 @@ from cyzarr.cli.ending import UsageError
 from cyzarr.cli.measure import Row
 
 KINDS = (".png", ".svg")
-# Told apart without colours, too: by order.
-COLOURS = {"zarr": "#8a8f98", "fused": "#c2a45f", "cyzarr": "#1f6f8b"}
+# Told apart without colours, too.
+COLOURS = {
+    "zarr": "#8a8f98",
+    "fused": "#c2a45f",
+    "cyzarr": "#1f6f8b",
+    "zarrs": "#b0563f",
+    "zarrista": "#6d5a9c",
+    "tensorstore": "#4f7f4f",
+}
+MARKS = "oDs^vP"
 
 
 def drawer(path: str) -> Callable[[list[Row], list[str], str], None]:
@@ -33,21 +42,30 @@ def drawer(path: str) -> Callable[[list[Row], list[str], str], None]:
 
 
 def draw(to: Path, rows: list[Row], names: list[str], title: str) -> None:
-    """A group of bars for each read, a bar for each engine, on a logarithmic axis."""
+    """A line for each read, a mark on it for each engine, over a logarithmic axis."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
-    figure = Figure(figsize=(8, 1.2 + 0.22 * len(rows) * (len(names) + 1)), layout="constrained")
+    figure = Figure(figsize=(8, 1.8 + 0.4 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
-    height = 0.8 / len(names)
-    for number, name in enumerate(names):
-        known = [(at, row.seconds[name] * 1e3) for at, row in enumerate(rows) if name in row.seconds]
-        places = [at + (number - (len(names) - 1) / 2) * height for at, _ in known]
-        axes.barh(places, [taken for _, taken in known], height, label=name, color=COLOURS.get(name))
+    for at, row in enumerate(rows):
+        taken = [seconds * 1e3 for seconds in row.seconds.values()]
+        axes.hlines(at, min(taken), max(taken), color="#d0d3d8", linewidth=2, zorder=1)
+    for name, mark in zip(names, itertools.cycle(MARKS), strict=False):
+        places = [at for at, row in enumerate(rows) if name in row.seconds]
+        taken = [rows[at].seconds[name] * 1e3 for at in places]
+        axes.scatter(taken, places, s=60, marker=mark, label=name, color=COLOURS.get(name), zorder=2)
     axes.set_yticks(range(len(rows)), [row.read.label for row in rows])
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlabel("milliseconds, least of the rounds (logarithmic; shorter is faster)")
-    axes.set_title(title, fontsize="medium")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.grid(axis="x", color="#eceef1")
+    axes.set_axisbelow(True)
+    axes.set_xlabel("milliseconds, least of the rounds (logarithmic; farther left is faster)")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    figure.suptitle(title, fontsize="medium")
+    figure.legend(loc="outside lower center", ncols=len(names), frameon=False)
     figure.savefig(to, dpi=150)

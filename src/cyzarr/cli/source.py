@@ -50,7 +50,8 @@ def find(path: str, name: str | None = None, options: Sequence[str] = ()) -> tup
 def holds_array(path: str, options: Sequence[str] = ()) -> bool:
     """Whether a path names an array, so that what follows it can't be the name of one."""
     path, within = split(path)
-    return within is not None or isinstance(open_node(path, storage_options(options)), zarr.Array)
+    node = open_node(path, storage_options(options))
+    return isinstance(node if within is None else member(node, path, within), zarr.Array)
 
 
 def split(path: str) -> tuple[str, str | None]:

@@ -92,5 +92,11 @@ def _of_stores(found: Explanation) -> Iterator[str]:
             "Shard indexes are asked for by every read: cyzarr.remote_index_cache=True keeps them, where nobody else"
             " writes to the array."
         )
+    gaps = wanted.data_nbytes - wanted.pieces_nbytes
+    if gaps >= LARGE and gaps > wanted.pieces_nbytes:
+        yield (
+            f"{gaps / 2**20:.3g} MiB of the data lie between what is wanted: a smaller"
+            " array.sharding_coalesce_max_gap_bytes makes more requests of fewer bytes."
+        )
     if wanted.unknown:
         yield f"The store doesn't tell the length of {wanted.unknown:,} objects: these are not in the counts."

@@ -56,6 +56,8 @@ class Wanted:
         For data, neighbours together.
     ranges : int
         The pieces that are wanted, before neighbours are joined; whole objects count, too.
+    pieces_nbytes : int
+        Their bytes; the data has the gaps between neighbours besides.
     whole : int
         How many touched objects are fetched whole.
     stored_nbytes : int
@@ -77,6 +79,7 @@ class Wanted:
     data_requests: int = 0
     data_nbytes: int = 0
     ranges: int = 0
+    pieces_nbytes: int = 0
     whole: int = 0
     stored_nbytes: int = 0
     unknown: int = 0
@@ -228,7 +231,9 @@ class DryAsker(fetch.Asker):
         if is_whole:
             self.wanted.whole += 1
         stop = request.stop if request.stop is not None and (size == UNTOLD or request.stop < size) else max(size, 0)
-        return self.counted(max(stop - request.start, 0))
+        nbytes = max(stop - request.start, 0)
+        self.wanted.pieces_nbytes += nbytes
+        return self.counted(nbytes)
 
     async def real_index(self, source: Source, index: fetch.Index) -> Any:
         """A shard's index, from where a read would have it."""
@@ -258,6 +263,8 @@ class DryAsker(fetch.Asker):
         merged = request.merged()
         self.wanted.data_requests += len(merged)
         self.wanted.ranges += len(request.ranges)
+        if size is not None:
+            self.wanted.pieces_nbytes += sum(nbytes for _, nbytes in request.ranges)
         spans = [(one.start, one.stop or 0) for one in merged]
         parts = Parts((start, stop, None if size is None else self.counted(stop - start)) for start, stop in spans)
         parts.requests = len(merged)
