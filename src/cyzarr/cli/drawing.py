@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 ALL, SOME, NONE = "#", "+", "."
-MOST_ROWS, MOST_LINES = 24, 40
+MOST_ROWS = 24
+MOST_PANELS, PANEL_ROWS, PANEL_COLUMNS = 16, 10, 24
 
 
 def draw(grid: tuple[int, ...], touched: Iterable[tuple[int, ...]], width: int = 80) -> list[str]:
@@ -26,23 +27,31 @@ def draw(grid: tuple[int, ...], touched: Iterable[tuple[int, ...]], width: int =
     Returns
     -------
     list of str
-        Lines of at most `width` columns, the last of which says what they mean. The last axis runs to the right, the
-        one before it down, and of three the first is a panel each. Empty for other ranks, and grids of no chunks.
+        Lines of at most `width` columns, and one that says what they mean. The last axis runs to the right, the one
+        before it down, and of three the first is a panel each, where anything is touched. Of grids of more axes those
+        of a single chunk are left out. Empty for other ranks, and grids of no chunks.
     """
+    touched = list(touched)
+    if len(grid) > 2:
+        kept = [axis for axis, extent in enumerate(grid) if extent != 1]
+        grid, touched = tuple(grid[axis] for axis in kept), [tuple(at[axis] for axis in kept) for at in touched]
     if not 1 <= len(grid) <= 3 or 0 in grid:
         return []
-    room = [max(width - 2, 1), MOST_ROWS, MOST_LINES][: len(grid)]
-    if len(grid) == 3:
-        room[0], room[1] = min(room[0], 24), 10
-        panels = max((width - 2) // (min(room[0], grid[2]) + 2), 1)
-        room[2] = panels * max(MOST_LINES // (min(room[1], grid[1]) + 2), 1)
-    block = tuple(-(-extent // most) for extent, most in zip(grid, reversed(room), strict=True))
-    signs = _signs(grid, touched, block)
+    columns = max(width - 2, 1)
     if len(grid) < 3:
-        lines = ["  " + "".join(row) for row in np.atleast_2d(signs)]
-    else:
-        lines = _panels(signs, block[0], width)
-    return [*lines, f"  {_legend(block)}"]
+        block = _blocks(grid, (MOST_ROWS, columns)[-len(grid) :])
+        signs = _signs(grid, touched, block)
+        return [*("  " + "".join(row) for row in np.atleast_2d(signs)), f"  {_legend(block)}"]
+    block = _blocks(grid, (MOST_PANELS, PANEL_ROWS, min(columns, PANEL_COLUMNS)))
+    signs = _signs(grid, touched, block)
+    shown = [at for at, panel in enumerate(signs) if np.any(panel != NONE)] or [0]
+    left_out = len(signs) - len(shown)
+    return [*_panels(signs, shown, block[0], columns), f"  {_legend(block, left_out)}"]
+
+
+def _blocks(grid: tuple[int, ...], room: tuple[int, ...]) -> tuple[int, ...]:
+    """How many chunks along each axis a sign stands for."""
+    return tuple(-(-extent // most) for extent, most in zip(grid, room, strict=True))
 
 
 def _signs(grid: tuple[int, ...], touched: Iterable[tuple[int, ...]], block: tuple[int, ...]) -> np.ndarray:
@@ -58,24 +67,26 @@ def _signs(grid: tuple[int, ...], touched: Iterable[tuple[int, ...]], block: tup
     return np.where(counts == 0, NONE, np.where(counts >= sizes, ALL, SOME))
 
 
-def _panels(signs: np.ndarray, step: int, width: int) -> list[str]:
-    """A panel for each position on the first axis, side by side as far as there is room."""
+def _panels(signs: np.ndarray, shown: list[int], step: int, width: int) -> list[str]:
+    """Some panels, side by side as far as there is room, each below its first position on the first axis."""
     columns = max(signs.shape[2], 4)
-    across = max((width - 2 + 2) // (columns + 2), 1)
-    lines = []
-    for start in range(0, len(signs), across):
-        some = signs[start : start + across]
-        numbers = [str((start + at) * step).ljust(columns) for at in range(len(some))]
-        lines.append("  " + "  ".join(numbers).rstrip())
-        rows = (["".join(panel[row]).ljust(columns) for panel in some] for row in range(signs.shape[1]))
+    across = max((width + 2) // (columns + 2), 1)
+    lines: list[str] = []
+    for start in range(0, len(shown), across):
+        some = shown[start : start + across]
+        lines += [""] * bool(lines)
+        lines.append("  " + "  ".join(str(at * step).ljust(columns) for at in some).rstrip())
+        rows = (["".join(signs[at, row]).ljust(columns) for at in some] for row in range(signs.shape[1]))
         lines += [f"  {'  '.join(row)}".rstrip() for row in rows]
-        lines.append("")
-    return lines[:-1]
+    return lines
 
 
-def _legend(block: tuple[int, ...]) -> str:
+def _legend(block: tuple[int, ...], left_out: int = 0) -> str:
+    """What the signs mean."""
     if math.prod(block) == 1:
-        return f"{ALL} touched, {NONE} not" + (", a panel for each position on axis 0" if len(block) == 3 else "")
-    each = " x ".join(map(str, block))
-    first = "; the panels' first positions on axis 0 stand above them" if len(block) == 3 else ""
-    return f"{ALL} all touched, {SOME} some, {NONE} none; a sign is {each} chunks{first}"
+        said = f"{ALL} touched, {NONE} not"
+    else:
+        said = f"{ALL} all, {SOME} some, {NONE} none of {' x '.join(map(str, block))} chunks touched"
+    if len(block) == 3:
+        said += "; panels along the first axis"
+    return f"{said}, {left_out} untouched left out" if left_out else said

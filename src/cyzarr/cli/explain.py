@@ -221,7 +221,8 @@ def wanted_lines(found: cyzarr.Explanation, wanted: Any) -> Iterator[str]:
         yield _counts("lengths", wanted.size_requests, 0)
     what = "whole objects" if wanted.whole == wanted.data_requests else "data"
     pieces = f"   {wanted.ranges:,} pieces, neighbours together" if wanted.ranges > wanted.data_requests else ""
-    yield _counts(what, wanted.data_requests, wanted.data_nbytes) + pieces
+    if wanted.data_requests:
+        yield _counts(what, wanted.data_requests, wanted.data_nbytes) + pieces
     yield _counts("in all", wanted.requests, wanted.fetched_nbytes)
     yield f"  against       {_against(wanted)}"
 

@@ -71,10 +71,13 @@ def open_node(path: str, options: dict[str, Any]) -> zarr.Group | zarr.Array[Any
     if options and not is_url:
         raise UsageError(f"storage options are for URLs, and this is none: {path}")
     try:
-        zipped = not is_url and path.endswith(".zip") and Path(path).is_file()
+        # A text with "::" zarr takes for a URL.
+        where: Any = path if is_url else Path(path)
+        if not is_url and path.endswith(".zip") and Path(path).is_file():
+            where = ZipStore(path, mode="r")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of slow layouts, which the command itself is about
-            return zarr.open(ZipStore(path, mode="r") if zipped else path, mode="r", storage_options=options or None)
+            return zarr.open(where, mode="r", storage_options=options or None)
     except FileNotFoundError as error:  # zarr's "no group found" is one
         raise UsageError(f"no Zarr array or group in {path}") from error
     except ImportError as error:

@@ -57,7 +57,8 @@ def _of_sizes(found: Explanation) -> Iterator[str]:
         return
     sharded = layout.inner_shape is not None
     unit = math.prod(layout.inner_shape or layout.chunk_shape) * found.itemsize
-    units = len(wanted.objects) if wanted.inner is None else wanted.inner
+    stored = len(wanted.objects) - wanted.missing
+    units = stored if wanted.inner is None else wanted.inner if stored else 0
     if "window" not in layout.case and unit >= LARGE and units * unit >= WASTE * wanted.nbytes:
         what = "inner chunk" if sharded else "chunk"
         better = "smaller inner chunks" if sharded else "smaller chunks, or shards with small inner chunks,"
@@ -70,7 +71,6 @@ def _of_sizes(found: Explanation) -> Iterator[str]:
             f"Shard indexes ({wanted.index_nbytes:,} bytes) outweigh the data ({wanted.data_nbytes:,} bytes): larger"
             " inner chunks, or fewer of them in a shard, have smaller indexes."
         )
-    stored = len(wanted.objects) - wanted.missing
     if stored >= MANY and wanted.stored_nbytes < SMALL * stored:
         mean = wanted.stored_nbytes / stored
         yield f"{stored:,} objects of {mean:,.0f} bytes on average: shards would gather many of them in one object."
