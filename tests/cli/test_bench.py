@@ -140,6 +140,12 @@ def test_a_peers_difference_is_noticed(tmp_path):
     assert "dtype" in rows(np.arange(8.0)).differs["peer"]
 
 
+def test_a_peers_strings_may_be_of_another_kind():
+    assert measure.difference("a", np.array("a"), is_peer=True) == ""
+    assert measure.difference(np.array(["a", "b"], "T"), np.array(["a", "b"], object), is_peer=True) == ""
+    assert measure.difference(np.array(["a", "b"], "T"), np.array(["a", "c"], "U1"), is_peer=True) == "values"
+
+
 def test_a_peer_that_raises_is_left_out(tmp_path):
     class Bad:
         def __getitem__(self, key):

@@ -10,9 +10,10 @@ from zarr.storage import LocalStore, StorePath
 
 from cyzarr.cli import engines, report
 from cyzarr.cli.demo import described, heading, must_work
-from cyzarr.cli.ending import BAD, FINE, one_line, print_json
+from cyzarr.cli.ending import BAD, FINE, print_json
 from cyzarr.cli.measure import Arrays, Row, Timing, compare
 from cyzarr.cli.peers import available as peers
+from cyzarr.cli.peers import why_not
 from cyzarr.cli.plot import drawer
 from cyzarr.cli.progress import progress
 from cyzarr.cli.reads import Limits, choose, with_points
@@ -61,7 +62,7 @@ def opened(source: StorePath, with_peers: bool) -> tuple[Arrays, dict[str, str]]
         try:
             arrays[peer] = peer.open(source)
         except Exception as error:
-            unable[peer.name] = one_line(error)
+            unable[peer.name] = why_not(error)
     return arrays, unable
 
 

@@ -12,7 +12,7 @@ from zarr.storage import StorePath
 
 from cyzarr.cli.ending import FailedError, one_line
 from cyzarr.cli.engines import Engine, Traffic, counted_read
-from cyzarr.cli.peers import CannotError, Peer
+from cyzarr.cli.peers import Peer, why_not
 from cyzarr.cli.reads import Key, Read
 
 LEAST_ROUNDS = 3
@@ -65,12 +65,14 @@ class Row:
 def difference(expected: Any, found: Any, is_peer: bool = False) -> str:
     """Say in what two results differ; empty where they are the same, bit for bit.
 
-    A peer may give another kind of array, and its items in another byte order.
+    A peer may give another kind of array, its items in another byte order, and strings of another kind.
     """
     if not is_peer and type(expected) is not type(found):
         return f"type {type(found).__name__} for {type(expected).__name__}"
     expected, found = np.asarray(expected), np.asarray(found)
-    if is_peer and found.dtype == expected.dtype.newbyteorder():
+    if is_peer and {expected.dtype.kind, found.dtype.kind} <= set("OTU"):  # strings, however they are held
+        expected, found = expected.astype(object), found.astype(object)
+    if is_peer and expected.dtype.kind in "iufcmM" and found.dtype == expected.dtype.newbyteorder():
         found = found.astype(expected.dtype)
     if expected.dtype != found.dtype:
         return f"dtype {found.dtype} for {expected.dtype}"
@@ -99,7 +101,7 @@ def blame(engine: Engine | Peer, read: Read) -> Iterator[None]:
 def compare(source: StorePath, arrays: Arrays, read: Read, timing: Timing, step: Callable[[], None]) -> Row:
     """Compare all engines on one read; the first one's result is the one to match.
 
-    Each reads once for the count and once for the comparison (peers only once), then all are timed.
+    zarr's and ours read once for the count and once for the comparison, peers once; then all are timed.
     """
     row = Row(read)
     expected = None
@@ -110,8 +112,7 @@ def compare(source: StorePath, arrays: Arrays, read: Read, timing: Timing, step:
                 row.differs |= _named(engine, difference(expected, array[read.key], is_peer=True))
                 able[engine] = array
             except Exception as error:
-                text = str(error) if isinstance(error, CannotError) else f"{type(error).__name__}: {error}"
-                row.unable[engine.name] = one_line(text)
+                row.unable[engine.name] = why_not(error)
         else:
             with blame(engine, read):
                 counted, row.traffic[engine.name] = counted_read(engine, source, read.key)

@@ -7,12 +7,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from zarr.storage import LocalStore, StorePath
 
+from cyzarr.cli.ending import one_line, reason
 from cyzarr.cli.engines import Engine
+
+LONG = 160
 
 
 class CannotError(Exception):
@@ -43,6 +47,12 @@ def available() -> list[Engine | Peer]:
         Peer("tensorstore", TensorStore),
     ]
     return [peer for peer in peers if find_spec(peer.name) is not None]
+
+
+def why_not(error: Exception) -> str:
+    """What keeps a peer from reading, in one line that is no longer than it must be."""
+    text = one_line(error) if isinstance(error, CannotError) else reason(error)
+    return text if len(text) <= LONG else f"{text[: LONG - 3]}..."
 
 
 def folder(source: StorePath) -> str:
@@ -81,15 +91,9 @@ class TensorStore:
     def __init__(self, source: StorePath) -> None:
         tensorstore = import_module("tensorstore")
         path = f"{folder(source)}/{source.path}"
-        error: Exception | None = None
-        for driver in ("zarr3", "zarr"):
-            try:
-                spec = {"driver": driver, "kvstore": {"driver": "file", "path": path}}
-                self.array: Any = tensorstore.open(spec, open=True, read=True).result()
-                return
-            except ValueError as failure:
-                error = error or failure
-        raise CannotError(f"can't open it: {error}")
+        driver = "zarr3" if Path(path, "zarr.json").is_file() else "zarr"
+        spec = {"driver": driver, "kvstore": {"driver": "file", "path": path}}
+        self.array: Any = tensorstore.open(spec, open=True, read=True).result()
 
     def __getitem__(self, key: tuple[Any, ...]) -> np.ndarray:
         found: np.ndarray = self.array[key].read().result()

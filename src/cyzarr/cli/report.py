@@ -140,5 +140,5 @@ def notes(rows: list[Row], limits: Limits = DEMO) -> list[str]:
 def verdict(rows: list[Row], names: list[str]) -> str:
     """The last line."""
     same = sum(not row.differs for row in rows)
-    through = ", ".join(names)
+    through = ", ".join(name for name in names if any(name in row.seconds for row in rows))
     return f"{same} of {len(rows)} reads gave the same result, bit for bit, through {through}."

@@ -46,7 +46,8 @@ def _of_codecs(found: Explanation) -> Iterator[str]:
     slow = sorted({stage.name for stage in found.stages if stage.decoded_by == TWIN})
     if slow:
         yield f"No C function decodes {', '.join(slow)} here, so it is slow: see `cyzarr info`."
-    own = sorted({stage.name for stage in found.stages if not stage.is_native and stage.decoded_by != TWIN})
+    # The items themselves, of format 2, are no codec to be rid of.
+    own = sorted({one.name for one in found.stages if not one.is_native and one.decoded_by != TWIN} - {"bytes"})
     if own and not found.fallback:
         yield f"Decoded in Python, and so by one thread at a time: {', '.join(own)}."
 
