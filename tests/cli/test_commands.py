@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from zarr.storage import ZipStore
 
 from cyzarr import cli
 from cyzarr.cli import arguments, ending, progress, source
+from support.servers import file_server, s3_server
 
 COMMANDS = list(arguments.COMMANDS)
 
@@ -118,25 +120,64 @@ def test_storage_options():
     assert source.storage_options(given) == {"anon": True, "key": "abc", "client_kwargs": {"a": 1}, "x": "a=b", "n": 3}
 
 
-def test_urls(command, tmp_path):
+def chunk_requests(log):
+    """How many requests for chunks there were, of each kind."""
+    return Counter(one.kind for one in log.data() if "/c/" in one.path)
+
+
+def check_served(command, url, log, options=()):
+    """What is explained of a sharded array at a URL is what a server is asked for by the read itself."""
+    log.clear()
+    status, out, _ = command("explain", url, "10:40", "--json", *options)
+    found = json.loads(out)
+    planning = chunk_requests(log)
+    assert (status, found["store"]) == (0, "FsspecStore")
+    assert planning["range"] == planning["whole"] == 0
+    wanted = found["wanted"]
+    assert (planning["suffix"], wanted["index_requests"]) == (2, 2)
+    log.clear()
+    status, out, _ = command("explain", url, "10:40", "--json", "--read", *options)
+    reading = chunk_requests(log) - planning
+    assert sum(reading.values()) == wanted["requests"] == json.loads(out)["read"]["requests"]
+    assert wanted["fetched_nbytes"] == json.loads(out)["read"]["bytes_read"]
+    status, out, _ = command("bench", url, "--rounds", "1", *options)
+    assert status == 0
+    assert "reads gave the same result" in out
+    status, _, err = command("explain", url + "/nothing", *options)
+    assert status == 2
+    assert err.count("\n") == 1
+
+
+@pytest.fixture
+def sharded(tmp_path):
+    """A folder with a sharded array, `a`."""
+    array = zarr.create_array(tmp_path / "a", shape=(64,), shards=(32,), chunks=(8,), dtype="i4")
+    array[...] = np.arange(64)
+    return tmp_path
+
+
+def test_http(command, sharded):
     pytest.importorskip("fsspec")
     pytest.importorskip("aiohttp")
-    from support.servers import file_server
+    with file_server(sharded) as (url, log):
+        check_served(command, f"{url}/a", log)
 
-    array = zarr.create_array(tmp_path / "g/a", shape=(64,), shards=(32,), chunks=(8,), dtype="i4")
-    array[...] = np.arange(64)
-    with file_server(tmp_path) as (url, log):
-        status, out, _ = command("explain", f"{url}/g/a", "10:20", "--json")
-        found = json.loads(out)
-        asked = [one.kind for one in log.data()]
-        assert (status, found["store"], found["wanted"]["index_requests"]) == (0, "FsspecStore", 1)
-        assert "whole" not in asked
-        status, out, _ = command("bench", f"{url}/g/a", "--rounds", "1")
-        assert status == 0
-        assert "reads gave the same result" in out
-        status, _, err = command("explain", f"{url}/nothing")
-        assert status == 2
-        assert err.count("\n") == 1
+
+def test_s3(command, sharded):
+    pytest.importorskip("moto.server")
+    pytest.importorskip("s3fs")
+    boto3 = pytest.importorskip("boto3")
+    names = {"aws_access_key_id": "nobody", "aws_secret_access_key": "nothing", "region_name": "us-east-1"}
+    with s3_server() as (endpoint, log):
+        client = boto3.client("s3", endpoint_url=endpoint, **names)
+        client.create_bucket(Bucket="bucket")
+        for path in sharded.rglob("*"):
+            if path.is_file():
+                client.put_object(Bucket="bucket", Key=path.relative_to(sharded).as_posix(), Body=path.read_bytes())
+        client.close()
+        given = ["key=nobody", "secret=nothing", f"endpoint_url={endpoint}"]
+        options = [one for option in given for one in ("--storage-option", option)]
+        check_served(command, "s3://bucket/a", log, options)
 
 
 def test_without_fsspec_urls_are_refused_clearly(command, monkeypatch):

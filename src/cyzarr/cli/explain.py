@@ -18,7 +18,7 @@ from cyzarr.cli.ending import FINE, FailedError, UsageError, one_line, print_jso
 from cyzarr.cli.progress import progress
 from cyzarr.cli.reads import Limits, axes_of, bounded, one_shape
 from cyzarr.cli.report import short_nbytes
-from cyzarr.cli.source import find, holds_array
+from cyzarr.cli.source import find_and_rest
 
 # A result of more bytes than this is not planned: zarr makes room for it.
 MOST_NBYTES = 4 << 30
@@ -28,27 +28,19 @@ READ_NBYTES = 64 << 20
 
 def run(path: str, given: Sequence[str], options: Sequence[str], max_chunks: int, read: bool | None, **how: Any) -> int:
     """Explain an array and a selection of it; its exit status. ``given``: an array's name, a selection, or both."""
-    name, text = (None, None) if not given else given if len(given) == 2 else one_of_both(path, given[0], options)
-    key = None if text is None else parsed(text)
-    source, array = find(path, name, options)
-    key, cut = chosen(array, key, max_chunks)
     with cyzarr.enabled():
-        twin = zarr.open_array(source.store, path=source.path, mode="r")
-        found = planned(twin, key)
+        source, array, rest = find_and_rest(path, given, options)
+        key, cut = chosen(array, parsed(rest[0]) if rest else None, max_chunks)
+        found = planned(array, key)
         counts = None
         if read or (read is None and found.is_direct and is_small(found)):
-            counts = counted(twin, key)
+            counts = counted(array, key)
     if how["as_json"]:
         print_json(as_json(path, source, found, key, cut, counts))
     else:
         width = how["width"] or shutil.get_terminal_size().columns
         print(*lines(path, source, array, found, key, cut, counts, width), sep="\n")
     return FINE
-
-
-def one_of_both(path: str, given: str, options: Sequence[str]) -> tuple[str | None, str | None]:
-    """What stands behind a path: of a group it is the name of an array, of an array a selection."""
-    return (None, given) if holds_array(path, options) else (given, None)
 
 
 def parsed(text: str) -> tuple[Any, ...]:

@@ -37,21 +37,36 @@ def find(path: str, name: str | None = None, options: Sequence[str] = ()) -> tup
     ------
     UsageError
     """
+    node, path = reached(path, options)
+    return located(node if name is None else member(node, path, name), path)
+
+
+def find_and_rest(
+    path: str, given: Sequence[str], options: Sequence[str] = ()
+) -> tuple[StorePath, zarr.Array[Any], list[str]]:
+    """The same, where an array's name may come first in `given`; and what of that is left.
+
+    In a group the first is a name. So it is of two, whatever is there.
+    """
+    node, path = reached(path, options)
+    rest = list(given)
+    if rest and (isinstance(node, zarr.Group) or len(rest) > 1):
+        node = member(node, path, rest.pop(0))
+    return *located(node, path), rest
+
+
+def reached(path: str, options: Sequence[str]) -> tuple[zarr.Group | zarr.Array[Any], str]:
+    """What stands at a path, and the path without what follows ``::``."""
     path, within = split(path)
     node = open_node(path, storage_options(options))
-    for one in (within, name):
-        if one is not None:
-            node = member(node, path, one)
+    return node if within is None else member(node, path, within), path
+
+
+def located(node: zarr.Group | zarr.Array[Any], path: str) -> tuple[StorePath, zarr.Array[Any]]:
+    """An array and where it is stored; a group is refused, and says what it holds."""
     if isinstance(node, zarr.Group):
         raise UsageError(f"a group, not an array: {path}{'::' + node.path if node.path else ''}; {members(node)}")
     return StorePath(node.store, node.path), node
-
-
-def holds_array(path: str, options: Sequence[str] = ()) -> bool:
-    """Whether a path names an array, so that what follows it can't be the name of one."""
-    path, within = split(path)
-    node = open_node(path, storage_options(options))
-    return isinstance(node if within is None else member(node, path, within), zarr.Array)
 
 
 def split(path: str) -> tuple[str, str | None]:

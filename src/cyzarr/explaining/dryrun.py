@@ -6,6 +6,7 @@ counted instead of being sent. Only what the plan itself depends on is fetched: 
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 import re
@@ -20,9 +21,9 @@ from cyzarr import _zarr
 from cyzarr.codecs.pipeline import CodecPipeline
 from cyzarr.plan.chunkreads import NotNativeError, normalize, plan_batch
 from cyzarr.stores import fetch
-from cyzarr.stores.gate import together
 from cyzarr.stores.getters import Source
 from cyzarr.stores.ranges import UNTOLD, Parts, Ranges, Request
+from cyzarr.stores.tasks import together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -149,20 +150,19 @@ class _Run:
             self.count_inner(read, selection, drop_axes)
         asker = DryAsker(self.wanted)
 
+        gate = asyncio.Semaphore(asker.limit or max(len(plan.reads), 1))
+
         async def one(read: ChunkRead, getter: Any, spec: Any) -> bool:
-            await asker.fetch(read, getter, spec)
-            size = await asker.size(Source.of(getter, read.key))
+            async with gate:
+                await asker.fetch(read, getter, spec)
+                size = await asker.size(Source.of(getter, read.key))
             # What was made up is of no more use.
             read.set_missing()
             self.step()
             return size is None
 
-        missing = []
-        for start in range(0, len(plan.reads), AT_ONCE):
-            part = slice(start, start + AT_ONCE)
-            todo = zip(plan.reads[part], plan.getters[part], plan.specs[part], strict=True)
-            missing += await together([one(*each) for each in todo])
-        return missing
+        todo = zip(plan.reads, plan.getters, plan.specs, strict=True)
+        return await together([one(*each) for each in todo]) if plan.reads else []
 
     def position(self, path: str) -> Coordinates:
         """The grid position of a chunk's key."""
@@ -188,10 +188,6 @@ class _Run:
             self.wanted.inner = 0
             self.wanted.first_inner = [tuple(at) for at in first]
         self.wanted.inner += count
-
-
-# Reads that are planned at once; the store's own limit holds within.
-AT_ONCE = 256
 
 
 class DryPipeline(CodecPipeline):
@@ -238,9 +234,7 @@ class DryAsker(fetch.Asker):
     async def real_index(self, source: Source, index: fetch.Index) -> Any:
         """A shard's index, from where a read would have it."""
         totals: dict[str, int] = {}
-        asker = fetch.Asker(totals)
-        asker.gate = self.gate
-        found = await asker.ask_index(source, index)
+        found = await fetch.Asker(totals).ask_index(source, index)
         self.wanted.index_requests += totals.get("requests", 0)
         self.wanted.index_nbytes += totals.get("bytes_read", 0)
         return found
@@ -248,8 +242,7 @@ class DryAsker(fetch.Asker):
     async def size(self, source: Source) -> int | None:
         """An object's length, asked for once; UNTOLD where the store doesn't tell it."""
         if source.key not in self.sizes:
-            async with self.gate:
-                found = await fetch.size_or_untold(source)
+            found = await fetch.size_or_untold(source)
             if found == 0 and await source.kind.read(source.store, source.key) is None:
                 found = None
             self.sizes[source.key] = found
