@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 
 import numpy as np
@@ -200,6 +202,25 @@ def test_progress_is_shown_where_asked(command, folder, given, shown):
     assert ("planning" in err) == shown
     json.loads(out)
     progress.ask(None)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_long_work_is_seen_on_a_terminal_and_short_work_is_not(monkeypatch):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(progress, "PATIENCE", 0.1)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress.progress(None, "short"):
+        pass
+    assert "short" not in sys.stderr.getvalue()
+    with progress.progress(None, "long"):
+        deadline = time.monotonic() + 10
+        while "long" not in sys.stderr.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert "long" in sys.stderr.getvalue()
 
 
 def test_progress_can_do_without_tqdm(monkeypatch, capsys):

@@ -114,7 +114,7 @@ def is_small(found: cyzarr.Explanation) -> bool:
 def counted(array: zarr.Array[Any], key: Any) -> cyzarr.Trace:
     """The counts of the read itself."""
     try:
-        with cyzarr.trace() as trace:
+        with progress(None, "reading"), cyzarr.trace() as trace:
             array[key]
     except Exception as error:
         raise FailedError(f"reading [{selection.write(key)}]: {reason(error)}") from error

@@ -6,11 +6,13 @@ Reads documents and nothing else, and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from cyzarr.cli.ending import BAD, FINE, print_json
 from cyzarr.cli.nodes import Node, nodes
+from cyzarr.cli.progress import progress
 from cyzarr.metadata import Reading, ValidationProblem, read_array_metadata
 
 UNJUDGED = "Zarr format 2, not judged"
@@ -54,12 +56,16 @@ class Verdict:
 def run(path: str, as_json: bool = False) -> int:
     """Judge the array at ``path``, or all arrays below a group; ``-`` is a document on standard input."""
     verdicts = []
-    for node in nodes(path):
-        verdict = judged(node)
-        if verdict is not None:
+    with progress(None, "judging") if as_json else nullcontext() as step:
+        for node in nodes(path):
+            verdict = judged(node)
+            if verdict is None:
+                continue
             verdicts.append(verdict)
-            if not as_json:
+            if step is None:
                 print(*verdict.lines(), sep="\n")
+            else:
+                step()
     valid = not any(verdict.mark == "BAD" for verdict in verdicts)
     if as_json:
         print_json({"valid": valid, "arrays": [verdict.as_json() for verdict in verdicts]})
