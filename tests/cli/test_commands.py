@@ -75,11 +75,7 @@ def test_arrays_in_groups(command, folder, name):
 def test_validate_names_arrays_too(command, folder):
     status, out, _ = command("validate", f"{folder}::deep")
     assert status == 0
-    assert out.splitlines() == [
-        f"ok    {folder}/deep",
-        f"ok    {folder}/deep/plain",
-        "1 array judged, 0 with problems",
-    ] or ("plain" in out)
+    assert out.splitlines() == [f"ok    {folder}/deep/plain", "1 array judged, 0 with problems"]
     assert command("validate", f"{folder}::nothing")[0] == 2
 
 

@@ -146,6 +146,22 @@ def test_no_advice_where_all_is_well():
     assert cyzarr.explain(CASES["window"], (3, 5)).advice == []
 
 
+@pytest.mark.parametrize(
+    ("serializer", "decodes_whole"),
+    [
+        (ShardingCodec(chunk_shape=(1024, 1024), codecs=[BytesCodec(), ZstdCodec()]), True),
+        (ShardingCodec(chunk_shape=(1024, 1024), codecs=[BytesCodec()]), False),
+        (ShardingCodec(chunk_shape=(1024, 1024), codecs=[BytesCodec(), BloscCodec(typesize=4)]), False),
+        (ShardingCodec(chunk_shape=(1024, 1024), codecs=[INNER]), False),
+    ],
+)
+def test_only_what_is_decoded_whole_is_called_too_large(serializer, decodes_whole):
+    array = made(serializer=serializer, shape=(1024, 1024), chunks=(1024, 1024))
+    found = cyzarr.explain(array, (3, 5))
+    assert found.layout.decodes_whole == decodes_whole
+    assert any("Each touched inner chunk holds 4 MiB" in one for one in found.advice) == decodes_whole
+
+
 def test_advice_on_settings():
     array = zarr.open_array(TellingStore(CASES["window"].store._store_dict), mode="r")
     advice = cyzarr.explain(array, (3, 5)).advice

@@ -60,7 +60,7 @@ def _of_sizes(found: Explanation) -> Iterator[str]:
     unit = math.prod(layout.inner_shape or layout.chunk_shape) * found.itemsize
     stored = len(wanted.objects) - wanted.missing
     units = stored if wanted.inner is None else wanted.inner if stored else 0
-    if "window" not in layout.case and unit >= LARGE and units * unit >= WASTE * wanted.nbytes:
+    if layout.decodes_whole and unit >= LARGE and units * unit >= WASTE * wanted.nbytes:
         what = "inner chunk" if sharded else "chunk"
         better = "smaller inner chunks" if sharded else "smaller chunks, or shards with small inner chunks,"
         yield (

@@ -22,12 +22,15 @@ class Layout:
         The shape of a stored object, in the array's axes.
     inner_shape : tuple of int or None
         The same of a shard's inner chunks.
+    decodes_whole : bool
+        Whether each touched chunk, or inner chunk of a shard, is decoded whole. Those of shards within shards are not.
     """
 
     case: str
     transposed: bool
     chunk_shape: tuple[int, ...]
     inner_shape: tuple[int, ...] | None
+    decodes_whole: bool
 
     @property
     def said(self) -> str:
@@ -68,7 +71,18 @@ def layout_of(chain: Any) -> Layout:
     """The layout of chunks with a program's chain."""
     shape = tuple(chain["shape"])
     transposed = tuple(chain.get("order") or range(len(shape))) != tuple(range(len(shape)))
-    return Layout(_case(chain), transposed, shape, inner_shape(chain))
+    return Layout(_case(chain), transposed, shape, inner_shape(chain), _decodes_whole(chain))
+
+
+def _decodes_whole(chain: Any, depth: int = 0) -> bool:
+    """Whether what is stored in one piece must be decoded in one piece."""
+    if "hull" in chain:
+        return not chain["hull"]["elementwise"] or _decodes_whole(chain["hull"]["program"].chain, depth)
+    if "shard" in chain:
+        return depth == 0 and _decodes_whole(chain["shard"]["chain"], depth + 1)
+    filters = chain.get("filters")
+    # Of blosc the blocks that are needed will do.
+    return "python" in chain or (bool(filters) and filters[0]["name"] != "blosc")
 
 
 def _case(chain: Any) -> str:
