@@ -64,7 +64,7 @@ def test_lengths(text, nbytes):
     assert read(text) == nbytes
 
 
-@pytest.mark.parametrize("wrong", ["0", "-1K", "x", "", "1X"])
+@pytest.mark.parametrize("wrong", ["0", "-1K", "x", "", "1X", "inf", "nan", "9e99"])
 def test_wrong_lengths_end_with_2(command, folder, wrong):
     with pytest.raises(SystemExit) as end:
         command("bench", folder, f"--max-bytes={wrong}")

@@ -173,10 +173,10 @@ def nbytes(text: str) -> int:
     units = {"K": 10, "M": 20, "G": 30, "T": 40}
     digits = text.strip().upper().removesuffix("B").removesuffix("I")
     factor = 1 << units.get(digits[-1:], 0)
-    number = int(float(digits.rstrip("KMGT")) * factor)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, found {text}")
-    return number
+    number = float(digits.rstrip("KMGT")) * factor
+    if not 1 <= number < 1 << 62:
+        raise argparse.ArgumentTypeError(f"must be at least 1 and below 4 EiB, found {text}")
+    return int(number)
 
 
 def common(command: argparse.ArgumentParser) -> None:
