@@ -41,7 +41,8 @@ def made(filters=(), serializer=None, compressors=(), shape=(64, 64), chunks=(16
 
 CASES = {
     "shard": made(serializer=INNER),
-    "shard behind codecs item by item": made(filters=[BY_ITEM], serializer=INNER),
+    "shard of uncompressed chunks": made(serializer=RAW),
+    "shard behind codecs item by item": made(filters=[BY_ITEM], serializer=RAW),
     "shard behind whole-chunk codecs": made(filters=[codecs.Flip()], serializer=INNER),
     "shard within codecs": made(serializer=INNER, compressors=[ZstdCodec()]),
     "window": made(),

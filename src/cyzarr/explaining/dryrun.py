@@ -242,7 +242,9 @@ class DryAsker(fetch.Asker):
     async def size(self, source: Source) -> int | None:
         """An object's length, asked for once; UNTOLD where the store doesn't tell it."""
         if source.key not in self.sizes:
-            found = await fetch.size_or_untold(source)
+            found = source.kind.size_at_hand(source.store, source.key)
+            if found == UNTOLD:
+                found = await fetch.size_or_untold(source)
             if found == 0 and await source.kind.read(source.store, source.key) is None:
                 found = None
             self.sizes[source.key] = found

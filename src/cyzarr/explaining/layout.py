@@ -41,11 +41,15 @@ class Layout:
     @property
     def is_partial(self) -> bool:
         """Whether less than an object can be fetched."""
-        return self.case in ("shard", "shard behind codecs item by item", "window", "window behind codecs item by item")
+        return self.case in PARTIAL
 
 
 CASES = {
     "shard": "Parts of a shard are read: its index, then the touched inner chunks, neighbours together.",
+    "shard of uncompressed chunks": (
+        "Parts of a shard are read: its index, then the bytes of the items that are wanted from the touched inner chunks,"
+        " neighbours together."
+    ),
     "shard behind codecs item by item": (
         "Parts of a shard are read: its index, then the inner chunks of the block around what is wanted; the codec"
         " before the shard then works on that block."
@@ -64,6 +68,15 @@ CASES = {
     "chunk": "Each touched chunk is fetched and decoded whole.",
     "blosc chunk": "Each touched chunk is fetched whole; of it, only the blosc blocks that are needed are decoded.",
     "own codec": "Each touched chunk is fetched whole and decoded by a codec's own Python method.",
+}
+
+
+PARTIAL = {
+    "shard",
+    "shard of uncompressed chunks",
+    "shard behind codecs item by item",
+    "window",
+    "window behind codecs item by item",
 }
 
 
@@ -89,13 +102,18 @@ def _case(chain: Any) -> str:
     filters = [one["name"] for one in chain.get("filters", ())]
     if "hull" in chain:
         below, by_item = _case(chain["hull"]["program"].chain), chain["hull"]["elementwise"]
+        if below == "shard of uncompressed chunks":
+            below = "shard"
         if below in ("shard", "window") and by_item:
             return f"{below} behind codecs item by item"
         if below.startswith("shard"):
             return "shard within codecs" if by_item else "shard behind whole-chunk codecs"
         return "chunk" if below in ("window", "blosc chunk") else below
     if "shard" in chain:
-        return "shard within codecs" if filters else "shard"
+        if filters:
+            return "shard within codecs"
+        inner = chain["shard"]["chain"]
+        return "shard of uncompressed chunks" if "bytes" in inner and not inner.get("filters") else "shard"
     if "python" in chain:
         return "own codec"
     if not filters:
