@@ -47,8 +47,8 @@ class Layout:
 CASES = {
     "shard": "Parts of a shard are read: its index, then the touched inner chunks, neighbours together.",
     "shard of uncompressed chunks": (
-        "Parts of a shard are read: its index, then the bytes of the items that are wanted from the touched inner chunks,"
-        " neighbours together."
+        "Parts of a shard are read: its index, then the bytes of the items that are wanted from the touched inner"
+        " chunks, neighbours together."
     ),
     "shard behind codecs item by item": (
         "Parts of a shard are read: its index, then the inner chunks of the block around what is wanted; the codec"
