@@ -132,7 +132,7 @@ def test_wrong_paths_end_with_2_and_one_line(capsys, tmp_path):
         "file": "no Zarr array or group",
         "torn": "zarr cannot open",
         "empty": "it has no arrays",
-        "group": "name one of its arrays: a, b, c, d, e and 2 more",
+        "group": "name one of its arrays, as PATH::NAME: a, b, c, d, e and 2 more",
     }.items():
         assert cli.main(["demo", str(tmp_path / name)]) == 2
         err = capsys.readouterr().err

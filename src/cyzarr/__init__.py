@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cyzarr.codecs.pipeline import CodecPipeline
     from cyzarr.codecs.sharding import ShardingCodec
     from cyzarr.errors import BoundsCheckError, CorruptChunkError, VindexInvalidSelectionError
+    from cyzarr.explaining.explain import Explanation, explain
     from cyzarr.lazy.eager import EagerArrayAdapter
     from cyzarr.lazy.maps import ArrayMap, ConstantMap, DimensionMap, IndexDomain
     from cyzarr.lazy.transform import IndexTransform
@@ -32,6 +33,7 @@ __all__ = [
     "CorruptChunkError",
     "DimensionMap",
     "EagerArrayAdapter",
+    "Explanation",
     "IndexDomain",
     "IndexTransform",
     "LazyArray",
@@ -43,6 +45,7 @@ __all__ = [
     "disable",
     "enable",
     "enabled",
+    "explain",
     "status",
     "trace",
 ]
@@ -56,6 +59,7 @@ _HOMES = {
     "CorruptChunkError": "cyzarr.errors",
     "DimensionMap": "cyzarr.lazy.maps",
     "EagerArrayAdapter": "cyzarr.lazy.eager",
+    "Explanation": "cyzarr.explaining.explain",
     "IndexDomain": "cyzarr.lazy.maps",
     "IndexTransform": "cyzarr.lazy.transform",
     "LazyArray": "cyzarr.lazy.view",
@@ -67,6 +71,7 @@ _HOMES = {
     "disable": "cyzarr.activate",
     "enable": "cyzarr.activate",
     "enabled": "cyzarr.activate",
+    "explain": "cyzarr.explaining.explain",
     "status": "cyzarr.activate",
     "trace": "cyzarr.observe",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import inspect
 from dataclasses import replace
@@ -109,6 +110,14 @@ def unknown_signatures() -> list[str]:
 def is_default_pipeline(pipeline: Any) -> bool:
     """Whether a pipeline is zarr's default, or ours, which says so itself: any other was chosen."""
     return type(pipeline) is Batched or "_cyzarr_pipeline" in type(pipeline).__dict__
+
+
+def with_pipeline(array: Any, pipeline: Any) -> Any:
+    """A twin of an array that reads through another pipeline."""
+    twin = copy.copy(array._async_array)
+    twin.__dict__.pop("_cyzarr", None)
+    object.__setattr__(twin, "codec_pipeline", pipeline)
+    return zarr.core.array.Array(twin)
 
 
 def stored_dtype(endian: Any, data_type: Any) -> np.dtype[Any]:

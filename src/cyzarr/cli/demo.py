@@ -3,11 +3,10 @@
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,62 +16,81 @@ from zarr.storage import StorePath
 
 import cyzarr
 from cyzarr.cli import report, volume
+from cyzarr.cli.ending import BAD, FINE, FailedError, print_json
 from cyzarr.cli.engines import available
-from cyzarr.cli.measure import ReadError, Row, compare
+from cyzarr.cli.measure import Arrays, Row, Timing, compare
 from cyzarr.cli.progress import progress
 from cyzarr.cli.reads import choose, one_shape
-from cyzarr.cli.source import UsageError, find
+from cyzarr.cli.source import find
 
 # After this long each read is timed once only, so that a slow machine gets an answer too.
 ENOUGH_SECONDS = 25
 
 
-def run(path: str | None, edge: int = 512, seconds: float = 1.0) -> int:
+def run(
+    path: str | None,
+    name: str | None = None,
+    options: Sequence[str] = (),
+    *,
+    edge: int = 512,
+    seconds: float = 1.0,
+    as_json: bool = False,
+) -> int:
     """Run the demo on the array at ``path``, or on a volume of its own; its exit status."""
-    try:
-        if path is not None:
-            return show(*find(path), seconds)
-        with temporary_folder() as folder:
-            return show(*written(folder / "volume.zarr", edge), seconds)
-    except UsageError as error:
-        return failed(error, 2)
-    except (ReadError, OSError) as error:
-        return failed(error, 1)
-    except KeyboardInterrupt:
-        return failed("interrupted", 130)
+    if path is not None:
+        return show(*find(path, name, options), seconds, as_json)
+    with temporary_folder() as folder:
+        return show(*written(folder / "volume.zarr", edge, as_json), seconds, as_json)
 
 
-def failed(why: object, status: int) -> int:
-    print(f"cyzarr demo: {why}", file=sys.stderr)
-    return status
-
-
-def written(path: Path, edge: int) -> tuple[StorePath, zarr.Array[Any]]:
+def written(path: Path, edge: int, quiet: bool) -> tuple[StorePath, zarr.Array[Any]]:
     """The demo's own volume, written by zarr alone."""
     array = volume.create(path, edge)
-    print(f"Writing a volume of {array.nbytes / 2**20:.0f} MiB to a temporary folder.", flush=True)
+    if not quiet:
+        print(f"Writing a volume of {array.nbytes / 2**20:.0f} MiB to a temporary folder.", flush=True)
     with progress(len(volume.regions(array)), "writing") as step:
         volume.write(array, step)
     return find(str(path))
 
 
-def show(source: StorePath, array: zarr.Array[Any], seconds: float) -> int:
+def show(source: StorePath, array: zarr.Array[Any], seconds: float, as_json: bool) -> int:
     """Compare, print, and judge."""
+    must_work()
+    if not as_json:
+        print(heading(array), flush=True)
+    rows = measured(source, array, seconds)
+    names = list(rows[0].seconds)
+    if as_json:
+        print_json(described(array) | {"reads": [report.as_json(row) for row in rows]})
+    else:
+        print(report.table(rows, names), "", sep="\n")
+        print(*report.notes(rows), report.verdict(rows, names), sep="\n")
+    return BAD if any(row.differs for row in rows) else FINE
+
+
+def must_work() -> None:
+    """Refuse to compare where cyzarr is only named, and zarr reads."""
     with cyzarr.enabled():
         status = cyzarr.status()
     if not status.enabled:
-        return failed(f"cyzarr could not be switched on: {'; '.join(status.notes)}", 1)
-    print(heading(array), flush=True)
-    rows = measured(source, array, seconds)
-    names = list(rows[0].seconds)
-    print(report.table(rows, names), "", sep="\n")
-    print(*report.notes(rows), report.verdict(rows, names), sep="\n")
-    return 1 if any(row.differs for row in rows) else 0
+        raise FailedError(f"cyzarr could not be switched on: {'; '.join(status.notes)}")
 
 
-def heading(array: zarr.Array[Any]) -> str:
+def described(array: zarr.Array[Any]) -> dict[str, Any]:
+    """What is read, and with what, in plain types."""
+    return {
+        "shape": array.shape,
+        "dtype": str(array.dtype),
+        "chunks": one_shape(array, "chunks"),
+        "shards": one_shape(array, "shards"),
+        "versions": {"cyzarr": cyzarr.__version__, "zarr": zarr.__version__},
+        "processors": os.cpu_count(),
+    }
+
+
+def heading(array: zarr.Array[Any], cache: str = "warm page cache") -> str:
     """What is read, and with what."""
-    where = f"zarr {zarr.__version__}, {os.cpu_count()} processors, warm page cache"
+    where = f"zarr {zarr.__version__}, {os.cpu_count()} processors, {cache}"
     return f"{array.dtype} {array.shape}, {grid(array)}; {where}.\n"
 
 
@@ -86,11 +104,11 @@ def grid(array: zarr.Array[Any]) -> str:
 
 def measured(source: StorePath, array: zarr.Array[Any], seconds: float) -> list[Row]:
     """One row for each read."""
-    arrays = {engine: engine.open(source) for engine in available()}
+    arrays: Arrays = {engine: engine.open(source) for engine in available()}
     reads = choose(array)
-    deadline = time.monotonic() + ENOUGH_SECONDS
+    timing = Timing(seconds=seconds, deadline=time.monotonic() + ENOUGH_SECONDS)
     with progress(len(reads) * (len(arrays) + 1), "reading") as step:
-        return [compare(source, arrays, read, seconds, deadline, step) for read in reads]
+        return [compare(source, arrays, read, timing, step) for read in reads]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The ways to read one array that are compared, and what each reads from the store.
+"""The ways to read one array by zarr that are compared, and what each reads from the store.
 
 The benchmarks use this module too.
 """
@@ -26,6 +26,8 @@ class Engine:
     name: str
     pipeline: str = f"{PIPELINES}.BatchedCodecPipeline"
     switched_on: bool = False
+    # One that others make: it may not be able to do everything.
+    is_peer: bool = False
 
     def open(self, source: StorePath) -> zarr.Array[Any]:
         """Open the array for reading; it keeps the pipeline that it is opened with."""

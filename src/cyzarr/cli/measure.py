@@ -8,36 +8,72 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import zarr
 from zarr.storage import StorePath
 
+from cyzarr.cli.ending import FailedError, one_line
 from cyzarr.cli.engines import Engine, Traffic, counted_read
+from cyzarr.cli.peers import Peer, why_not
 from cyzarr.cli.reads import Key, Read
 
 LEAST_ROUNDS = 3
 BURST_SECONDS = 0.01
 
 
-class ReadError(Exception):
+# What an engine opened: it is indexed, whatever it is.
+Arrays = dict[Engine | Peer, Any]
+
+
+class ReadError(FailedError):
     """An engine raised. The message names the engine and the read."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long each read is timed: so many rounds, or else for about so many seconds.
+
+    Past ``deadline`` (of ``time.monotonic``) seconds don't count any more, and once is enough.
+    """
+
+    rounds: int | None = None
+    seconds: float = 0.0
+    deadline: float = math.inf
+
+    def goes_on(self, done: int, start: float) -> bool:
+        """Whether there is to be another round."""
+        if self.rounds is not None:
+            return done < self.rounds
+        if done and time.monotonic() > self.deadline:
+            return False
+        return done < LEAST_ROUNDS or time.monotonic() - start < self.seconds
 
 
 @dataclass
 class Row:
-    """What came of one read: per engine name its least time in seconds, and its traffic."""
+    """What came of one read: per engine name its least time in seconds, and its traffic.
+
+    ``unable`` says why a peer has neither.
+    """
 
     read: Read
     nbytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     traffic: dict[str, Traffic] = field(default_factory=dict)
     differs: dict[str, str] = field(default_factory=dict)
+    unable: dict[str, str] = field(default_factory=dict)
 
 
-def difference(expected: Any, found: Any) -> str:
-    """Say in what two results differ; empty where they are the same, bit for bit."""
-    if type(expected) is not type(found):
+def difference(expected: Any, found: Any, is_peer: bool = False) -> str:
+    """Say in what two results differ; empty where they are the same, bit for bit.
+
+    A peer may give another kind of array, its items in another byte order, and strings of another kind.
+    """
+    if not is_peer and type(expected) is not type(found):
         return f"type {type(found).__name__} for {type(expected).__name__}"
     expected, found = np.asarray(expected), np.asarray(found)
+    if is_peer and {expected.dtype.kind, found.dtype.kind} <= set("OTU"):  # strings, however they are held
+        expected, found = expected.astype(object), found.astype(object)
+    if is_peer and expected.dtype.kind in "iufcmM" and found.dtype == expected.dtype.newbyteorder():
+        found = found.astype(expected.dtype)
     if expected.dtype != found.dtype:
         return f"dtype {found.dtype} for {expected.dtype}"
     if expected.shape != found.shape:
@@ -53,48 +89,51 @@ def _as_bytes(values: np.ndarray) -> np.ndarray:
 
 
 @contextmanager
-def blame(engine: Engine, read: Read) -> Iterator[None]:
+def blame(engine: Engine | Peer, read: Read) -> Iterator[None]:
     """Turn a failure into one error that says where it happened."""
     try:
         yield
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
+        what = one_line(f"{type(error).__name__}: {error}")
         raise ReadError(f"{read.label} {read} through {engine.name}: {what}") from error
 
 
-def compare(
-    source: StorePath,
-    arrays: dict[Engine, zarr.Array[Any]],
-    read: Read,
-    seconds: float,
-    deadline: float,
-    step: Callable[[], None],
-) -> Row:
+def compare(source: StorePath, arrays: Arrays, read: Read, timing: Timing, step: Callable[[], None]) -> Row:
     """Compare all engines on one read; the first one's result is the one to match.
 
-    Each reads once for the count and once for the comparison, then all are timed for about
-    ``seconds``, but not past ``deadline`` (of ``time.monotonic``).
+    zarr's and ours read once for the count and once for the comparison, peers once; then all are timed.
     """
     row = Row(read)
     expected = None
+    able: Arrays = {}
     for engine, array in arrays.items():
-        with blame(engine, read):
-            counted, row.traffic[engine.name] = counted_read(engine, source, read.key)
-            with engine.active():
-                plain = array[read.key]
-        expected = plain if expected is None else expected
-        found = difference(expected, plain) or difference(expected, counted)
-        if found:
-            row.differs[engine.name] = found
+        if isinstance(engine, Peer) or engine.is_peer:
+            try:
+                row.differs |= _named(engine, difference(expected, array[read.key], is_peer=True))
+                able[engine] = array
+            except Exception as error:
+                row.unable[engine.name] = why_not(error)
+        else:
+            with blame(engine, read):
+                counted, row.traffic[engine.name] = counted_read(engine, source, read.key)
+                with engine.active():
+                    plain = array[read.key]
+            expected = plain if expected is None else expected
+            row.differs |= _named(engine, difference(expected, plain) or difference(expected, counted))
+            able[engine] = array
         step()
     row.nbytes = np.asarray(expected).nbytes
     del expected, plain, counted  # up to a whole array each: not to be held while timing
-    row.seconds = least_times(arrays, read.key, seconds, deadline)
+    row.seconds = least_times(able, read.key, timing)
     step()
     return row
 
 
-def least_times(arrays: dict[Engine, zarr.Array[Any]], key: Key, seconds: float, deadline: float) -> dict[str, float]:
+def _named(engine: Engine | Peer, found: str) -> dict[str, str]:
+    return {engine.name: found} if found else {}
+
+
+def least_times(arrays: Arrays, key: Key, timing: Timing) -> dict[str, float]:
     """The least time of a read, in seconds, of each engine.
 
     They take turns of a few milliseconds, so that what slows the machine slows all alike.
@@ -102,9 +141,7 @@ def least_times(arrays: dict[Engine, zarr.Array[Any]], key: Key, seconds: float,
     least = dict.fromkeys((engine.name for engine in arrays), math.inf)
     start, rounds = time.monotonic(), 0
     turns = list(arrays.items())
-    while rounds < LEAST_ROUNDS or time.monotonic() - start < seconds:
-        if rounds and time.monotonic() > deadline:
-            break
+    while timing.goes_on(rounds, start):
         for engine, array in turns:
             with engine.active():
                 least[engine.name] = min(least[engine.name], _burst(array, key))
@@ -113,7 +150,7 @@ def least_times(arrays: dict[Engine, zarr.Array[Any]], key: Key, seconds: float,
     return least
 
 
-def _burst(array: zarr.Array[Any], key: Key) -> float:
+def _burst(array: Any, key: Key) -> float:
     """The least time of one read, of as many as fit into a turn (one at least)."""
     least, spent, clock = math.inf, 0.0, time.perf_counter
     while spent < BURST_SECONDS:

@@ -10,11 +10,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from cyzarr.cli.ending import UsageError, reason
+
 DOCUMENT = "zarr.json"
 OLD_DOCUMENTS = (".zarray", ".zgroup")
 
 
-class NodeError(Exception):
+class NodeError(UsageError):
     """Nothing to judge could be found or read. The message is one line."""
 
 
@@ -55,6 +57,11 @@ def nodes(path: str) -> Iterator[Node]:
     if path == "-":
         yield Node("-", sys.stdin.buffer.read())
         return
+    within = ""
+    if not Path(path).exists() and not path.endswith("::"):
+        head, mark, name = path.rpartition("::")
+        if mark and "://" not in name:
+            path, within = head, f"/{name.strip('/')}"
     if "://" in path:
         tree: Tree = Remote(path.removesuffix("/" + DOCUMENT))
     elif Path(path).is_file():
@@ -65,7 +72,7 @@ def nodes(path: str) -> Iterator[Node]:
     else:
         raise NodeError(f"no such file or folder: {path}")
     found = False
-    for node in walk(tree, tree.root):
+    for node in walk(tree, tree.root + within):
         found = True
         yield node
     if not found:
@@ -123,7 +130,7 @@ class Remote:
         try:
             system, root = core.url_to_fs(url)
         except Exception as error:  # each file system has errors of its own
-            raise NodeError(f"cannot open {url}: {_reason(error)}") from error
+            raise NodeError(f"cannot open {url}: {reason(error)}") from error
         self.system: Any = system
         self.root: str = str(root).rstrip("/")
 
@@ -134,7 +141,7 @@ class Remote:
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return None
         except Exception as error:
-            raise NodeError(f"cannot read {path}: {_reason(error)}") from error
+            raise NodeError(f"cannot read {path}: {reason(error)}") from error
 
     def folders(self, folder: str) -> list[str]:
         try:
@@ -142,10 +149,6 @@ class Remote:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except Exception as error:
-            raise NodeError(f"cannot list {folder}: {_reason(error)}") from error
+            raise NodeError(f"cannot list {folder}: {reason(error)}") from error
         names = (entry["name"].rstrip("/") for entry in found if entry["type"] == "directory")
         return sorted(name for name in names if name != folder)
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,17 +1,37 @@
-"""Which parts of an array the demo reads."""
+"""Which parts of an array are read to compare."""
 
 import math
 from dataclasses import dataclass
-from itertools import starmap
 from typing import Any
 
+import numpy as np
 import zarr
+
+from cyzarr.cli.selection import write
 
 # An array can be far larger than memory, or have more chunks than anyone has time for.
 LIMIT_NBYTES = 256 * 2**20
 LIMIT_CHUNKS = 20_000
 
-Key = tuple[int | slice, ...]
+# How many points are read, where they are.
+POINTS = 1000
+
+# One entry for each axis; index arrays are taken together.
+Key = tuple[int | slice | np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one read may take: bytes of the result, and chunks."""
+
+    nbytes: int = LIMIT_NBYTES
+    chunks: int = LIMIT_CHUNKS
+
+    def __str__(self) -> str:
+        return f"{self.nbytes / 2**20:.4g} MiB or {self.chunks:,} chunks"
+
+
+DEMO = Limits()
 
 
 @dataclass(frozen=True)
@@ -22,10 +42,14 @@ class Read:
     key: Key
     cut: bool = False
 
+    @property
+    def is_basic(self) -> bool:
+        """Whether the key is integers and slices alone."""
+        return not any(isinstance(one, np.ndarray) for one in self.key)
+
     def __str__(self) -> str:
         """The key as one would write it: ``[3, 0:10]``."""
-        parts = [str(k) if isinstance(k, int) else f"{k.start}:{k.stop}" for k in self.key]
-        return f"[{', '.join(parts) or '()'}]"
+        return f"[{write(self.key)}]" if self.is_basic else "[points]"
 
 
 @dataclass(frozen=True)
@@ -67,14 +91,19 @@ def one_shape(array: zarr.Array[Any], what: str) -> tuple[int, ...] | None:
     return found
 
 
-def choose(array: zarr.Array[Any]) -> list[Read]:
-    """The reads for ``array``, of any rank and shape: one at least, "everything"."""
+def axes_of(array: zarr.Array[Any], what: str = "chunks") -> list[Axis]:
+    """The axes of an array, cut by its chunks or shards."""
     # Without one shape of chunks, take ten an axis.
-    chunks = one_shape(array, "chunks") or tuple(extent // 10 for extent in array.shape)
+    chunks = one_shape(array, what) or one_shape(array, "chunks") or tuple(extent // 10 for extent in array.shape)
     pairs = zip(array.shape, chunks, strict=True)
-    axes = [Axis(extent, max(1, min(chunk, extent))) for extent, chunk in pairs]
+    return [Axis(extent, max(1, min(chunk, extent))) for extent, chunk in pairs]
+
+
+def choose(array: zarr.Array[Any], limits: Limits = DEMO) -> list[Read]:
+    """The reads for ``array``, of any rank and shape: one at least, "everything"."""
+    axes = axes_of(array)
     sharded = one_shape(array, "shards") is not None
-    keys: dict[str, Key] = {}
+    keys: dict[str, tuple[int | slice, ...]] = {}
     if axes and array.size:
         keys["one item"] = tuple(axis.inside() for axis in axes)
         keys["one inner chunk" if sharded else "one chunk"] = tuple(axis.one_chunk() for axis in axes)
@@ -83,15 +112,25 @@ def choose(array: zarr.Array[Any]) -> list[Read]:
         keys["unaligned box"] = tuple(axis.unaligned() for axis in axes)
     keys["everything"] = tuple(axis.all() for axis in axes)
     itemsize = array.dtype.itemsize
-    return list(starmap(lambda label, key: bounded(label, key, axes, itemsize), keys.items()))
+    return [bounded(label, key, axes, itemsize, limits) for label, key in keys.items()]
 
 
-def plane(axes: list[Axis], across: int) -> Key:
+def with_points(array: zarr.Array[Any], reads: list[Read]) -> list[Read]:
+    """The reads, and one of points here and there, the same each time: before "everything", which takes longest."""
+    if not array.ndim or not array.size:
+        return reads
+    rng = np.random.default_rng(0)
+    count = min(POINTS, array.size)
+    key = tuple(rng.integers(0, extent, count) for extent in array.shape)
+    return [*reads[:-1], Read(f"{count} points", key), reads[-1]]
+
+
+def plane(axes: list[Axis], across: int) -> tuple[int | slice, ...]:
     """One index on axis ``across``, all of the others."""
     return tuple(a.inside() if i == across else a.all() for i, a in enumerate(axes))
 
 
-def bounded(label: str, key: Key, axes: list[Axis], itemsize: int) -> Read:
+def bounded(label: str, key: tuple[int | slice, ...], axes: list[Axis], itemsize: int, limits: Limits = DEMO) -> Read:
     """The read of ``key``, or of as much of it as the limits allow.
 
     The first axes are cut first, to whole chunks, so that what remains lies together in
@@ -102,7 +141,7 @@ def bounded(label: str, key: Key, axes: list[Axis], itemsize: int) -> Read:
 
     def over() -> float:
         chunks = math.prod(-(-n // a.chunk) for n, a in zip(lengths, axes, strict=True))
-        return max(math.prod(lengths) * itemsize / LIMIT_NBYTES, chunks / LIMIT_CHUNKS)
+        return max(math.prod(lengths) * itemsize / limits.nbytes, chunks / limits.chunks)
 
     for unit in ([axis.chunk for axis in axes], [1] * len(axes)):
         for i, step in enumerate(unit):

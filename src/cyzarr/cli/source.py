@@ -1,42 +1,146 @@
 """Opening what the user named, with one clear line where that is not an array."""
 
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import zarr
 from zarr.storage import StorePath, ZipStore
 
+from cyzarr.cli.ending import UsageError, reason
+
+# URLs of fsspec's that take another path after ``::``.
+CHAINED = re.compile("(zip|tar|dir|reference|simplecache|filecache|blockcache|cached)://")
 FEW = 5
+# Groups within groups that are looked into for the names of arrays.
+DEPTH = 3
 
 
-class UsageError(Exception):
-    """The command can't be carried out as given. The message is one line."""
+def find(path: str, name: str | None = None, options: Sequence[str] = ()) -> tuple[StorePath, zarr.Array[Any]]:
+    """Where an array is stored, and the array, opened for reading only.
+
+    Parameters
+    ----------
+    path : str
+        A folder, a .zip file or a URL; the name of an array in it may follow after ``::``.
+    name : str, optional
+        The same name, given apart.
+    options : sequence of str
+        For fsspec, as NAME=VALUE.
+
+    Raises
+    ------
+    UsageError
+    """
+    node, path = reached(path, options)
+    return located(node if name is None else member(node, path, name), path)
 
 
-def find(path: str) -> tuple[StorePath, zarr.Array[Any]]:
-    """Where the array at ``path`` is stored, and the array, opened for reading only."""
-    if "://" not in path and not Path(path).exists():
-        raise UsageError(f"no such file or folder: {path}")
-    try:
-        zipped = path.endswith(".zip") and Path(path).is_file()
-        node = zarr.open(ZipStore(path, mode="r") if zipped else path, mode="r")
-    except FileNotFoundError as error:  # zarr's "no group found" is one
-        raise UsageError(f"no Zarr array or group in {path}") from error
-    except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UsageError(f"zarr cannot open {path}: {reason}") from error
+def find_and_rest(
+    path: str, given: Sequence[str], options: Sequence[str] = ()
+) -> tuple[StorePath, zarr.Array[Any], list[str]]:
+    """The same, where an array's name may come first in `given`; and what of that is left.
+
+    In a group the first is a name. So it is of two, whatever is there.
+    """
+    node, path = reached(path, options)
+    rest = list(given)
+    if rest and (isinstance(node, zarr.Group) or len(rest) > 1):
+        node = member(node, path, rest.pop(0))
+    return *located(node, path), rest
+
+
+def reached(path: str, options: Sequence[str]) -> tuple[zarr.Group | zarr.Array[Any], str]:
+    """What stands at a path, and the path without what follows ``::``."""
+    path, within = split(path)
+    node = open_node(path, storage_options(options))
+    return node if within is None else member(node, path, within), path
+
+
+def located(node: zarr.Group | zarr.Array[Any], path: str) -> tuple[StorePath, zarr.Array[Any]]:
+    """An array and where it is stored; a group is refused, and says what it holds."""
     if isinstance(node, zarr.Group):
-        raise UsageError(f"a group, not an array: {path}; {members(node)}")
+        raise UsageError(f"a group, not an array: {path}{'::' + node.path if node.path else ''}; {members(node)}")
     return StorePath(node.store, node.path), node
 
 
-def members(group: zarr.Group) -> str:
-    """Say which arrays stand right below ``group``."""
+def split(path: str) -> tuple[str, str | None]:
+    """A path and the array's name after ``::``, if there is one; fsspec's chained URLs (zip://a::s3://b) stay whole."""
+    head, mark, name = path.rpartition("::")
+    chained = "://" in name or (CHAINED.match(head) and "::" not in head)
+    if not mark or chained or ("://" not in path and Path(path).exists()):
+        return path, None
+    return head, name.strip("/")
+
+
+def open_node(path: str, options: dict[str, Any]) -> zarr.Group | zarr.Array[Any]:
+    """What zarr finds at a path."""
+    is_url = "://" in path
+    if not is_url and not Path(path).exists():
+        raise UsageError(f"no such file or folder: {path}")
+    if options and not is_url:
+        raise UsageError(f"storage options are for URLs, and this is none: {path}")
     try:
-        names = sorted(group.array_keys())
+        # A text with "::" zarr takes for a URL.
+        where: Any = path if is_url else Path(path)
+        if not is_url and path.endswith(".zip") and Path(path).is_file():
+            where = ZipStore(path, mode="r")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of slow layouts, which the command itself is about
+            return zarr.open(where, mode="r", storage_options=options or None)
+    except FileNotFoundError as error:  # zarr's "no group found" is one
+        raise UsageError(f"no Zarr array or group in {path}") from error
+    except ImportError as error:
+        raise UsageError(f"to open {path} a package is missing: {reason(error)}") from error
+    except Exception as error:
+        raise UsageError(f"zarr cannot open {path}: {reason(error)}") from error
+
+
+def member(node: Any, path: str, name: str) -> zarr.Group | zarr.Array[Any]:
+    """What a group holds by a name."""
+    if not isinstance(node, zarr.Group):
+        raise UsageError(f"{path} is an array, and holds no {name!r}")
+    try:
+        return node[name]
+    except KeyError:
+        raise UsageError(f"no {name!r} in {path}; {members(node)}") from None
+    except Exception as error:
+        raise UsageError(f"zarr cannot open {name!r} in {path}: {reason(error)}") from error
+
+
+def members(group: zarr.Group) -> str:
+    """Say which arrays stand below ``group``."""
+    try:
+        names = sorted(array_names(group))
     except Exception:  # a store that can't list
-        return "name one of its arrays"
+        return "name one of its arrays, as PATH::NAME"
     if not names:
-        return "it has no arrays of its own"
+        return "it has no arrays"
     more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-    return f"name one of its arrays: {', '.join(names[:FEW])}{more}"
+    return f"name one of its arrays, as PATH::NAME: {', '.join(names[:FEW])}{more}"
+
+
+def array_names(group: zarr.Group, depth: int = DEPTH) -> Iterator[str]:
+    """The paths, from the group, of the arrays in it and in groups within."""
+    yield from group.array_keys()
+    for name, below in group.groups() if depth > 1 else ():
+        yield from (f"{name}/{one}" for one in array_names(below, depth - 1))
+
+
+def storage_options(given: Sequence[str]) -> dict[str, Any]:
+    """What NAME=VALUE says, for fsspec; a value that is JSON is taken as that."""
+    found: dict[str, Any] = {}
+    for one in given:
+        name, mark, value = one.partition("=")
+        if not (name and mark):
+            raise UsageError(f"a storage option is NAME=VALUE, found {one!r}")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found

@@ -5,13 +5,14 @@ Reads documents and nothing else, and changes nothing.
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from cyzarr.cli.nodes import Node, NodeError, nodes
+from cyzarr.cli.ending import BAD, FINE, print_json
+from cyzarr.cli.nodes import Node, nodes
+from cyzarr.cli.progress import progress
 from cyzarr.metadata import Reading, ValidationProblem, read_array_metadata
 
 UNJUDGED = "Zarr format 2, not judged"
@@ -54,23 +55,23 @@ class Verdict:
 
 def run(path: str, as_json: bool = False) -> int:
     """Judge the array at ``path``, or all arrays below a group; ``-`` is a document on standard input."""
-    try:
-        verdicts = []
+    verdicts = []
+    with progress(None, "judging") if as_json else nullcontext() as step:
         for node in nodes(path):
             verdict = judged(node)
-            if verdict is not None:
-                verdicts.append(verdict)
-                if not as_json:
-                    print(*verdict.lines(), sep="\n")
-    except NodeError as error:
-        print(f"cyzarr validate: {error}", file=sys.stderr)
-        return 2
+            if verdict is None:
+                continue
+            verdicts.append(verdict)
+            if step is None:
+                print(*verdict.lines(), sep="\n")
+            else:
+                step()
     valid = not any(verdict.mark == "BAD" for verdict in verdicts)
     if as_json:
-        print(json.dumps({"valid": valid, "arrays": [verdict.as_json() for verdict in verdicts]}, indent=2))
+        print_json({"valid": valid, "arrays": [verdict.as_json() for verdict in verdicts]})
     else:
         print(summary(verdicts))
-    return 0 if valid else 1
+    return FINE if valid else BAD
 
 
 def judged(node: Node) -> Verdict | None:
