@@ -152,6 +152,8 @@ def merged(block: Block, there: Any) -> Array:
         made: Any = np.empty(tuple(one.stop - one.start for one in block.hull), block.values.dtype)
     else:
         made = np.array(there, copy=True, subok=True)
+    if isinstance(block.values, np.ma.MaskedArray) and not isinstance(made, np.ma.MaskedArray):
+        made = np.ma.array(made, copy=False)
     made[block.at] = block.values
     return made  # type: ignore[no-any-return]
 

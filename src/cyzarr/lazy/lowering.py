@@ -144,7 +144,17 @@ def arranged(product: Product, picked: Array, shape: tuple[int, ...]) -> Array:
         return picked
     there = set(product.axes)
     picked = picked[tuple(slice(None) if axis in there else None for axis in range(len(shape)))]
-    return picked if picked.shape == shape else np.broadcast_to(picked, shape, subok=True)
+    return broadcast(picked, shape)
+
+
+def broadcast(array: Array, shape: tuple[int, ...]) -> Array:
+    """An array repeated to a shape, a view of it; with its mask, which NumPy's own broadcasting drops."""
+    if array.shape == shape:
+        return array
+    if not isinstance(array, np.ma.MaskedArray):
+        return np.broadcast_to(array, shape)
+    mask = np.broadcast_to(np.ma.getmaskarray(array), shape)
+    return np.ma.array(np.broadcast_to(array.data, shape), mask=mask, fill_value=array.fill_value, copy=False)
 
 
 def size(shape: tuple[int, ...]) -> int:
@@ -160,8 +170,7 @@ def slices(entries: tuple[Any, ...]) -> tuple[Any, ...]:
 def take(array: Array, plan: Product | Points, shape: tuple[int, ...]) -> Array:
     """The cells of an array in memory, in the domain's shape; may be a view of it."""
     if isinstance(plan, Points):
-        found = array[tuple(plan.arrays)]
-        return found if found.shape == shape else np.broadcast_to(found, shape, subok=True)
+        return broadcast(array[tuple(plan.arrays)], shape)
     picked = array[(*(slice(None) if isinstance(one, np.ndarray) else one for one in slices(plan.entries)), ...)]
     axis = 0
     for entry in plan.entries:

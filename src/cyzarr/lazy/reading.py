@@ -10,7 +10,7 @@ from cyzarr.lazy import grid, lowering, parts, sources
 from cyzarr.lazy.transform import straight
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cyzarr.lazy.transform import IndexTransform
     from cyzarr.lazy.view import LazyArray, Partition
@@ -44,11 +44,22 @@ class Part(NamedTuple):
         return parts.project(self.view, self.transform, self.piece, self.cells)
 
 
+class PlainOutputError(TypeError):
+    """Masked values for an `out` that can't hold their mask; the view asks its reader again, with one that can."""
+
+
 class DefaultReader:
     """Reads zarr and NumPy arrays in one go, and asks anything else for slices with positive steps."""
 
     def read_into(self, source: Any, context: Context, out: Any) -> None:
-        out[...] = read_transform(source, sources.kind_of(source), context.transform)
+        found = read_transform(source, sources.kind_of(source), context.transform)
+        if _is_masked(found) and not _is_masked(out):
+            raise PlainOutputError("the values are masked, and `out` has no mask")
+        out[...] = found
+
+
+def _is_masked(array: Any) -> bool:
+    return isinstance(array, np.ma.MaskedArray)
 
 
 DEFAULT = DefaultReader()
@@ -75,11 +86,7 @@ def read(view: LazyArray) -> Any:
             return sources.read_zarr(view._source, lowering.lower(transform), shape) if found is None else found
         if view._kind != "other" or view._grid is None:
             return read_transform(view._source, view._kind, transform)
-        return _assembled(view, ((part, _default(view, part)) for part in parts_of(view)))
-    out = sources.empty(shape, view.dtype, view._source)
-    for part in parts_of(view):
-        read_part(view, part, out)
-    return out
+    return _by_parts(view, parts_of(view))
 
 
 def _default(view: LazyArray, part: Part) -> Any:
@@ -93,26 +100,35 @@ def _assembled(view: LazyArray, found: Iterator[tuple[Part, Any]]) -> Any:
             # It is all of the view.
             return values
         if out is None:
-            make = np.ma.empty if isinstance(values, np.ma.MaskedArray) else np.empty
-            out = make(view.shape, view.dtype)
+            out = sources.empty(view.shape, view.dtype, view._source)
+        if _is_masked(values) and not _is_masked(out):
+            # A source may give masked arrays for some parts only.
+            out = np.ma.array(out, copy=False, fill_value=values.fill_value)
         out[part.piece.out_selection] = values
     return out
 
 
-def read_part(view: LazyArray, part: Part, out: Any) -> None:
-    """Have the view's reader put a part where it goes."""
+def read_part(view: LazyArray, part: Part, out: Any) -> Any:
+    """Have the view's reader put a part where it goes; `out`, masked where it had to be."""
     selection = part.piece.out_selection
-    direct = part.piece.is_box
+    # A part of a masked array need not share its mask.
+    direct = part.piece.is_box and selection and not _is_masked(out)
     shape = part.transform.domain.shape
-    into = out[selection] if direct and selection else sources.empty(shape, view.dtype, view._source)
+    into = out[selection] if direct else sources.empty(shape, view.dtype, out)
     context = Context(part.transform.translate_domain_to((0,) * len(shape)), part.projection)
-    answer = view.reader.read_into(view._source, context, into)
+    try:
+        answer = view.reader.read_into(view._source, context, into)
+    except PlainOutputError:
+        if _is_masked(out):
+            raise
+        return read_part(view, part, np.ma.array(out, copy=False))
     if answer is not None:
         raise TypeError(
             f"read_into of {type(view.reader).__name__} gave a {type(answer).__name__}; it is to fill `out`"
         )
-    if not (direct and selection):
+    if not direct:
         out[selection] = into
+    return out
 
 
 def read_parts(view: LazyArray, given: Sequence[Partition]) -> Any:
@@ -130,9 +146,16 @@ def read_parts(view: LazyArray, given: Sequence[Partition]) -> Any:
     wanted = [part.piece.cells for part in parts_of(view)]
     if sorted(there) != sorted(wanted):
         raise ValueError("the parts don't make up the view: one is missing, or there twice")
+    return _by_parts(view, (part._piece for part in given))
+
+
+def _by_parts(view: LazyArray, given: Iterable[Part]) -> Any:
+    """The values of a view from all its parts, read one by one."""
+    if 0 not in view.shape and view._reader is None:
+        return _assembled(view, ((part, _default(view, part)) for part in given))
     out = sources.empty(view.shape, view.dtype, view._source)
     for part in given:
-        read_part(view, part._piece, out)
+        out = read_part(view, part, out)
     return out
 
 
@@ -146,7 +169,4 @@ def read_transform(source: Any, kind: str, transform: IndexTransform) -> Any:
     if kind == "numpy":
         return sources.fresh(lowering.take(source, plan, shape))
     cover, within = lowering.hull(plan)
-    block = source[cover]
-    if not isinstance(block, np.ndarray):
-        block = np.asarray(block)
-    return sources.fresh(lowering.take(block, within, shape))
+    return sources.fresh(lowering.take(sources.read_slices(source, cover), within, shape))

@@ -29,6 +29,22 @@ def is_plain_zarr(source: Any) -> bool:
     return zarr is not None and type(source) is zarr.Array
 
 
+def from_zero(source: Any) -> Any:
+    """A source whose coordinates begin at 0: TensorStore's may begin elsewhere, and are moved.
+
+    Raises
+    ------
+    ValueError
+        Where they begin elsewhere and can't be moved.
+    """
+    least = getattr(getattr(source, "domain", None), "inclusive_min", None)
+    if not isinstance(least, tuple) or not any(least):
+        return source
+    if not hasattr(source, "translate_to"):
+        raise ValueError(f"the {type(source).__name__}'s coordinates begin at {least}; a view needs them to begin at 0")
+    return source.translate_to[(0,) * len(least)]
+
+
 def dtype_of(source: Any) -> np.dtype[Any]:
     """A source's data type; TensorStore's says itself which it is of NumPy's."""
     given = source.dtype
@@ -64,6 +80,11 @@ def _said(source: Any, names: tuple[str, ...]) -> Grid | None:
         if sizes is not None:
             return grid.found(tuple(source.shape), sizes)
     return None
+
+
+def takes_masks(source: Any, kind: str) -> bool:
+    """Whether a source is handed masked values as they are; what is neither zarr's nor NumPy's may know of masks."""
+    return kind == "other" or isinstance(source, np.ma.MaskedArray)
 
 
 def fresh(array: Any) -> Any:
@@ -141,6 +162,35 @@ def read_zarr(source: Any, plan: Product | Points, shape: tuple[int, ...]) -> Ar
     found = lowering.arranged(plan, picked, shape)
     owned = found is picked and picked.flags.writeable and picked.flags.c_contiguous
     return found if owned else fresh(found)
+
+
+def read_slices(source: Any, box: tuple[slice, ...]) -> Array:
+    """What a source that is neither zarr's nor NumPy's gives for slices: of their shape, and of the data type it says.
+
+    Raises
+    ------
+    ValueError
+        Where it gives another shape; it would be cut or repeated.
+    TypeError
+        Where it gives another data type whose values the one it says can't all hold.
+    """
+    given = source[box]
+    block = given if isinstance(given, np.ndarray) else np.asanyarray(given)
+    said = dtype_of(source)
+    if block is np.ma.masked:
+        # What NumPy gives for a masked item, whatever the array's data type.
+        block = np.ma.masked_all((), said)
+    expected = tuple(len(range(one.start, one.stop, one.step or 1)) for one in box)
+    name = type(source).__name__
+    if block.shape != expected:
+        shown = ", ".join(f"{one.start}:{one.stop}:{one.step or 1}" for one in box)
+        found = block.shape if hasattr(given, "shape") else f"{block.shape}, a {type(given).__name__}"
+        raise ValueError(f"the {name} was asked for [{shown}]: expected the shape {expected}, found {found}")
+    if block.dtype == said:
+        return block
+    if not np.can_cast(block.dtype, said):
+        raise TypeError(f"the {name} says that its data type is {said}, but gives {block.dtype}")
+    return block.astype(said)
 
 
 def read_box(source: Any, box: tuple[slice, ...]) -> Array:

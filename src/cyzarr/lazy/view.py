@@ -27,7 +27,8 @@ class LazyArray:
     Parameters
     ----------
     array : array
-        The source: a zarr or NumPy array, or anything with `shape`, `dtype` and basic indexing.
+        The source: a zarr or NumPy array, or anything with `shape`, `dtype` and basic indexing. A TensorStore whose
+        domain begins elsewhere than at 0 is moved there.
 
     Examples
     --------
@@ -40,11 +41,13 @@ class LazyArray:
     def __init__(self, array: Any) -> None:
         if isinstance(array, np.matrix):
             raise TypeError("a matrix keeps two axes whatever is picked; numpy.asarray(matrix) can be viewed")
+        self._kind = sources.kind_of(array)
+        if self._kind == "other":
+            array = sources.from_zero(array)
         self._source = array
         self._transform = IndexTransform.from_shape(array.shape)
         self._grid = sources.read_grid(array)
         self._reader: Any = None
-        self._kind = sources.kind_of(array)
         sources.dtype_of(array)
 
     @classmethod
@@ -67,7 +70,7 @@ class LazyArray:
 
     @property
     def array(self) -> Any:
-        """The source."""
+        """The source; of a TensorStore that was moved, the moved one."""
         return self._source
 
     @property
@@ -197,10 +200,15 @@ class LazyArray:
         writing.write(self, values)
 
     async def write_async(self, values: Any) -> None:
-        """The same, in another thread. The values are taken before it begins."""
+        """The same, in another thread, which goes on to the end where the caller is cancelled.
+
+        The values are taken before it begins; those of a view are read in that thread, unless a NumPy array holds them.
+        """
+        if isinstance(values, LazyArray) and (values._kind != "numpy" or values._reader is not None):
+            await asyncio.to_thread(writing.write, self, values)
+            return
         # A copy made in this thread: who awaits may change them meanwhile.
-        own = values if isinstance(values, LazyArray) else np.array(writing.converted(self, values), subok=True)
-        await asyncio.to_thread(writing.write, self, own)
+        await asyncio.to_thread(writing.put, self, writing.converted(self, values, own=True))
 
     # --- parts
 

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 
 def write(view: LazyArray, given: Any) -> None:
     """Write values, broadcast to the view's shape."""
+    put(view, converted(view, given))
+
+
+def put(view: LazyArray, values: Array) -> None:
+    """Write values of the view's shape and the source's data type."""
     source, transform = view._source, view._transform
     if len(transform.output) != len(source.shape):
         raise ValueError(f"a view of {len(transform.output)} axes of a source of {len(source.shape)}")
-    values = converted(view, given)
     if 0 in view.shape:
         return
     plan = lowering.lower(transform)
@@ -53,22 +57,25 @@ def write(view: LazyArray, given: Any) -> None:
             _set_blocks(source, list(blocks(unique(plan, values), cells)))
 
 
-def converted(view: LazyArray, given: Any) -> Array:
-    """The values in the source's data type, broadcast to the view's shape; nobody else's."""
+def converted(view: LazyArray, given: Any, own: bool = False) -> Array:
+    """The values in the source's data type, broadcast to the view's shape.
+
+    They are nobody else's; where the source keeps its own copy anyway, only if that is asked for.
+    """
     from cyzarr.lazy.view import LazyArray
 
     if isinstance(given, LazyArray):
         given = given.result()
-    masked = isinstance(given, np.ma.MaskedArray) and isinstance(view._source, np.ma.MaskedArray)
+    masked = isinstance(given, np.ma.MaskedArray) and sources.takes_masks(view._source, view._kind)
     dtype = view.dtype
-    if view._kind == "zarr" and type(given) is np.ndarray and given.dtype == dtype:
+    if not own and view._kind == "zarr" and type(given) is np.ndarray and given.dtype == dtype:
         # What is stored is never the caller's array.
         values: Array = given
     else:
         values = (np.ma.array if masked else np.array)(given, dtype=dtype, copy=True)
     while values.ndim > view.ndim and values.shape[0] == 1:
         values = values[0] if values.ndim > 1 else values.reshape(())
-    return np.broadcast_to(values, view.shape, subok=True)
+    return lowering.broadcast(values, view.shape)
 
 
 def _is_plain(plan: Product, shape: tuple[int, ...]) -> bool:
@@ -195,7 +202,7 @@ def _set_blocks(source: Any, planned: list[Block]) -> None:
 
 def _block_setter(source: Any, block: Block) -> Callable[[], None]:
     def assign() -> None:
-        source[block.hull] = merged(block, None if block.covered else source[block.hull])
+        source[block.hull] = merged(block, None if block.covered else sources.read_slices(source, block.hull))
 
     return assign
 
