@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import functools
 import inspect
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +24,12 @@ from zarr.core.buffer import cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
 from zarr.core.metadata.v3 import ArrayV3Metadata
-from zarr.storage import MemoryStore, WrapperStore
+from zarr.storage import MemoryStore, StorePath, WrapperStore
 
 from cyzarr.loops import run_coroutine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # Array-to-array codecs that decode each item by itself; zarr has these from 3.2 on.
 ELEMENTWISE = tuple(getattr(zarr.codecs, name) for name in ("ScaleOffset", "CastValue") if hasattr(zarr.codecs, name))
@@ -228,6 +230,11 @@ def chunk_spec(metadata: Any, config: Any) -> ArraySpec | None:
     )
 
 
+def is_sharded(metadata: Any) -> bool:
+    """Whether an array's chunks are in shards; `shards` of the array isn't told for every grid."""
+    return any(isinstance(codec, ShardingCodec) for codec in getattr(metadata, "codecs", ()))
+
+
 def awaits_repair(metadata: Any) -> bool:
     """Whether zarr stores an array's document anew before it writes chunks."""
     return getattr(metadata, "_stored_document", None) is not None
@@ -410,17 +417,80 @@ def set_slabs(array: Any, slabs: list[tuple[tuple[slice, ...], Any]]) -> list[Ba
     return zarr.core.sync.sync(write_all())
 
 
-def settle(seconds: float) -> bool:
-    """Wait for what is under way on zarr's event loop now; whether it ended in time.
+class WriteLog:
+    """Which objects below an array's path one write of zarr's has stored.
 
-    Where one of several writes fails, zarr doesn't wait for the others.
+    Where one of several chunks fails, zarr raises at once and lets the others go on. Here what hasn't begun by then is
+    refused, so that the log tells all that was written, then and later.
+
+    Attributes
+    ----------
+    array : zarr.Array
+        The same array, whose writes are noted.
+    touched : list of str
+        The keys that the write went for.
+    done : set of str
+        Those that the store took.
     """
 
-    async def wait() -> bool:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        return not others or not (await asyncio.wait(others, timeout=seconds))[1]
+    def __init__(self, array: Any) -> None:
+        self.touched: list[str] = []
+        self.done: set[str] = set()
+        self._under_way: set[str] = set()
+        self._ended = False
+        self._changed = threading.Condition()
+        inner = copy.copy(array._async_array)
+        object.__setattr__(inner, "store_path", _NotedPath(inner.store_path, self))
+        self.array = type(array)(inner)
 
-    return zarr.core.sync.sync(wait())
+    @contextlib.contextmanager
+    def storing(self, key: str) -> Iterator[None]:
+        with self._changed:
+            if self._ended:
+                raise RuntimeError(f"{key} isn't written: another chunk of the same write has failed")
+            self._under_way.add(key)
+        try:
+            yield
+            self.done.add(key)
+        finally:
+            with self._changed:
+                self._under_way.discard(key)
+                self._changed.notify_all()
+
+    def end(self, seconds: float) -> list[str]:
+        """Refuse what hasn't begun, and wait for what has; the keys of which some may still be under way."""
+        with self._changed:
+            self._ended = True
+            self._changed.wait_for(lambda: not self._under_way, seconds)
+            return sorted(self._under_way)
+
+
+class _NotedPath(StorePath):
+    """An array's path; what is stored below it is noted."""
+
+    def __init__(self, path: StorePath, log: WriteLog, key: str = "") -> None:
+        super().__init__(path.store, path.path)
+        self.log, self.key = log, key
+
+    def __truediv__(self, other: str) -> StorePath:
+        self.log.touched.append(other)
+        return _NotedPath(StorePath(self.store, self.path) / other, self.log, other)
+
+    async def set(self, value: Any) -> None:
+        with self.log.storing(self.key):
+            await super().set(value)
+
+    async def delete(self) -> None:
+        with self.log.storing(self.key):
+            await super().delete()
+
+    def set_sync(self, value: Any) -> None:
+        with self.log.storing(self.key):
+            super().set_sync(value)
+
+    def delete_sync(self) -> None:
+        with self.log.storing(self.key):
+            super().delete_sync()
 
 
 def empty(shape: Any, dtype: np.dtype[Any], order: Any = "C") -> np.ndarray[Any, Any]:

@@ -150,7 +150,7 @@ def test_chunks_that_are_overwritten_whole_are_not_read():
     before = stored(array)
     with pytest.raises(CorruptChunkError) as caught:
         LazyArray(array).oindex[[0, 5, 6, 7]] = 3
-    assert caught.value.__notes__ == ["written: 0 cells; of 2 cells in all"]
+    assert caught.value.__notes__ == ["written: 0 of 2 chunks"]
     assert stored(array) == before
     LazyArray(array).oindex[[3, 2, 0, 1, 7]] = 3
     assert array[...].tolist() == [3, 3, 3, 3, 1, 1, 1, 3]
@@ -189,7 +189,7 @@ def test_batches_and_what_was_written(monkeypatch):
     monkeypatch.setattr(zarr.codecs.BytesCodec, "_encode_sync", failing)
     with pytest.raises(OSError, match="no more") as caught:
         LazyArray(array)[...] = np.arange(1, 9)
-    assert caught.value.__notes__ == ["written: 5 cells (0,), (1,), (2,), (3,), (5,); of 8 cells in all"]
+    assert caught.value.__notes__ == ["written: 5 of 8 chunks: c/0, c/1, c/2, c/3, c/5"]
     assert array[...].tolist() == [1, 2, 3, 4, 0, 6, 0, 0]
 
 
@@ -207,7 +207,7 @@ def test_a_store_that_refuses_a_chunk(compressors):
     assert chunkwrites.target_of(array) is not None
     with pytest.raises(OSError, match="not this one") as caught:
         LazyArray(array).oindex[[5, 2, 1, 1]] = [1, 2, 3, 4]
-    assert caught.value.__notes__ == ["written: 2 cells (0,), (2,); of 3 cells in all"]
+    assert caught.value.__notes__ == ["written: 2 of 3 chunks: c/0, c/2"]
     assert array[...].tolist() == [0, 4, 0, 0, 0, 1]
 
 
@@ -217,7 +217,7 @@ def test_a_store_that_is_read_only():
     array = zarr.open_array(store.with_read_only(True), mode="r")
     with pytest.raises(ValueError, match="read-only") as caught:
         LazyArray(array)[1:3] = 1
-    assert caught.value.__notes__ == ["written: 0 cells; of 2 cells in all"]
+    assert caught.value.__notes__ == ["written: 0 of 2 chunks"]
 
 
 def test_what_is_stored_is_nobody_elses():

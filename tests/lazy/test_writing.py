@@ -217,46 +217,10 @@ def test_an_error_of_a_zarr_store_says_what_was_written(picked):
     with pytest.raises(OSError, match="c/1/0") as caught:
         LazyArray(array).oindex[picked, picked].write(1)
     (note,) = caught.value.__notes__
-    told = note.split(";")[0]
-    assert told.startswith("written: ")
+    assert note.startswith("written: ")
     for cell in [(0, 0), (0, 1), (1, 0), (1, 1)]:
         there = np.array([[array[2 * cell[0] + down, 2 * cell[1] + right] for right in (0, 1)] for down in (0, 1)])
-        assert (str(cell) in told) == bool((there == 1).any())
-    assert "can't be read" not in note
-    assert "under way" not in note
-
-
-class Stubborn(CountingStore):
-    """Refuses to write `refused`, and then to read it; writes `slow` after a while."""
-
-    slow = None
-
-    async def set(self, key, value, byte_range=None):
-        if key == self.slow:
-            await asyncio.sleep(0.5)
-        await super().set(key, value, byte_range)
-
-    def _note(self, log, key):
-        if log is self.reads and key in self.refused:
-            raise OSError(f"{key} can't be read")
-        super()._note(log, key)
-
-
-def test_an_error_says_what_it_doesnt_know(monkeypatch):
-    monkeypatch.setattr(zarrwrites, "SETTLE_SECONDS", 0.02)
-    store = Stubborn()
-    array = zarr.create_array(store, shape=(6,), chunks=(2,), dtype="i8")
-    store.refused, store.slow = ("c/1",), "c/2"
-    with pytest.raises(OSError, match="c/1 can't be written") as caught:
-        LazyArray(array)[...] = np.arange(1, 7)
-    (note,) = caught.value.__notes__
-    assert note.startswith("some of it is under way still; written: ")
-    assert note.endswith("; can't be read: 1 cells (1,)")
-    assert "not written: 1 cells (2,)" in note
-    deadline = time.monotonic() + 30
-    while array[5] != 6:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+        assert ("c/{}/{}".format(*cell) in note) == bool((there == 1).any())
 
 
 def test_masked_and_subclassed():

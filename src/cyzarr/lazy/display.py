@@ -24,7 +24,11 @@ SIDE = 240
 
 def text(view: LazyArray) -> str:
     """One line: source, domain, shape, data type, chunks, bytes."""
-    told = [one for _, one in facts(view)]
+    try:
+        told = [one for _, one in facts(view)]
+    except Exception as error:
+        # A closed file's, say. What is shown of it must not raise.
+        return f"<LazyArray of {type(view.array).__name__}, {view.transform.domain!r}, not available: {error}>"
     return f"<LazyArray of {', '.join(told)}>"
 
 
@@ -64,7 +68,11 @@ def nbytes_text(nbytes: float) -> str:
 
 def html(view: LazyArray) -> str:
     """The same as a table, beside the grid of the source's last two axes with the view's cells marked."""
-    rows = "".join(f"<tr><th>{name}</th><td>{markup.escape(told)}</td></tr>" for name, told in facts(view))
+    try:
+        told_of = facts(view)
+    except Exception:
+        return f"<code>{markup.escape(text(view))}</code>"
+    rows = "".join(f"<tr><th>{name}</th><td>{markup.escape(told)}</td></tr>" for name, told in told_of)
     table = f"<b>LazyArray</b><table>{rows}</table>"
     return f'<table class="cyzarr-view"><tr><td>{table}</td><td>{_picture(view)}</td></tr></table>'
 

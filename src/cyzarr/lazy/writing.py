@@ -38,13 +38,9 @@ def put(view: LazyArray, values: Array) -> None:
     plan = lowering.lower(transform)
     sources.check_range(plan, source)
     if not source.shape:
-        source[()] = values.reshape(-1)[-1:].reshape(())
-        return
-    if isinstance(plan, Product) and _is_plain(plan, view.shape):
-        if sources.is_plain_zarr(source):
-            zarrwrites.write(source, plan.entries, _in_source_order(plan, values))
-        else:
-            source[lowering.slices(plan.entries)] = _in_source_order(plan, values)
+        _set_plain(view, (), values.reshape(-1)[-1:].reshape(()))
+    elif isinstance(plan, Product) and _is_plain(plan, view.shape):
+        _set_plain(view, plan.entries, _in_source_order(plan, values))
     elif view._kind == "numpy":
         _set_numpy(source, unique(plan, values))
     elif sources.is_plain_zarr(source):
@@ -92,6 +88,20 @@ def _in_source_order(plan: Product, values: Array) -> Array:
     kept = values[(*last, ...)]
     order = sorted(range(len(plan.axes)), key=plan.axes.__getitem__)
     return kept.transpose(np.argsort(order)) if order != list(range(len(order))) else kept
+
+
+def _set_plain(view: LazyArray, entries: tuple[Any, ...], values: Array) -> None:
+    """One assignment, of ints and ranges."""
+    source = view._source
+    if sources.is_plain_zarr(source):
+        zarrwrites.write(source, entries, values)
+        return
+    try:
+        source[lowering.slices(entries)] = values
+    except BaseException as error:
+        if view._kind != "numpy":
+            error.add_note("it was one assignment to the source; some of it may be written")
+        raise
 
 
 def unique(plan: Product | Points, values: Array) -> tuple[tuple[Any, ...], Array]:
@@ -166,13 +176,16 @@ def _set_each(source: Any, plan: Product | Points, values: Array) -> None:
     else:
         index = _expanded(plan, values.ndim)
     along = [np.broadcast_to(one, values.shape).reshape(-1).tolist() for one in index]
-    flat = values.reshape(-1)
+    # Of a masked array, one item is an array too: NumPy's constant for masked ones has lost the data type.
+    flat: Any = values.reshape(-1)
+    if isinstance(flat, np.ma.MaskedArray):
+        flat = [flat[place : place + 1].reshape(()) for place in range(flat.size)]
     _tell_written(
         [(at, _one_setter(source, at, flat, place)) for place, at in enumerate(zip(*along, strict=True))], "element"
     )
 
 
-def _one_setter(source: Any, at: tuple[int, ...], flat: Array, place: int) -> Callable[[], None]:
+def _one_setter(source: Any, at: tuple[int, ...], flat: Any, place: int) -> Callable[[], None]:
     def assign() -> None:
         source[at] = flat[place]
 

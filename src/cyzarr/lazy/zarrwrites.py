@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Cells that are merged before they are written, bytes.
 BATCH_NBYTES = 1 << 26
-# How long to wait, after an error, for writes that are under way.
+# How long to wait, after an error, for chunks of the same write that the store is being handed.
 SETTLE_SECONDS = 5.0
 
 
@@ -43,73 +43,70 @@ def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
         if target is not None or whole:
             _write_cells(source, blocks((entries, values), cells, whole=True), target)
             return
+    _write_noted(source, entries, values, fancy)
+
+
+def _write_noted(source: Any, entries: tuple[Any, ...], values: Array, fancy: bool) -> None:
+    """Have zarr write; an error says in a note which chunks the store took."""
+    log = None if _zarr.awaits_repair(source.metadata) else _zarr.WriteLog(source)
+    array = source if log is None else log.array
     try:
         if is_points(entries, values):
-            source.set_coordinate_selection(entries, values)
+            array.set_coordinate_selection(entries, values)
         elif fancy:
-            source.set_orthogonal_selection(lowering.slices(entries), values)
+            array.set_orthogonal_selection(lowering.slices(entries), values)
         else:
-            source[lowering.slices(entries)] = values
-    except Exception as error:
-        error.add_note(_what_is_there(source, entries, values, cells))
+            array[lowering.slices(entries)] = values
+    except BaseException as error:
+        if log is None:
+            error.add_note("some of it may be written")
+        else:
+            # Who interrupts doesn't wait.
+            late = log.end(SETTLE_SECONDS if isinstance(error, Exception) else 0)
+            done = [key for key in log.touched if key in log.done]
+            error.add_note(_told(done, len(log.touched)) + (f"; under way still: {_shown(late)}" if late else ""))
         raise
 
 
 def _fails(source: Any, entries: tuple[Any, ...], values: Array) -> bool:
     """Whether zarr's own write may fail: zarr 3.1's orthogonal ones into shards do, where an axis has one position."""
-    return getattr(source, "shards", None) is not None and not is_points(entries, values)
+    return _zarr.is_sharded(source.metadata) and not is_points(entries, values)
 
 
-def _what_is_there(source: Any, entries: tuple[Any, ...], values: Array, cells: Grid | None) -> str:
-    """Which cells hold what was to be written. zarr writes many at a time, and says not which; so they are read."""
-    if cells is None:
-        return "some of it may be written"
-    ended = _zarr.settle(SETTLE_SECONDS)
-    there: list[tuple[int, ...]] = []
-    other: list[tuple[int, ...]] = []
-    unknown: list[tuple[int, ...]] = []
-    for block in blocks((entries, values), cells):
-        try:
-            found = np.asarray(source[block.hull])[block.at]
-            same = (found == block.values) | ((found != found) & (block.values != block.values))
-        except Exception:
-            unknown.append(block.cells)
-        else:
-            (there if np.all(same) else other).append(block.cells)
-    told = [] if ended else ["some of it is under way still"]
-    told += [f"written: {_shown(there)}", f"not written: {_shown(other)}"]
-    return "; ".join(told + ([f"can't be read: {_shown(unknown)}"] if unknown else []))
+def _told(done: list[str], count: int) -> str:
+    return f"written: {len(done)} of {count} chunks{': ' + _shown(done) if done else ''}"
 
 
-def _shown(cells: list[tuple[int, ...]]) -> str:
-    return f"{len(cells)} cells" + (f" {', '.join(map(str, cells[:100]))}" if cells else "")
+def _shown(keys: list[str]) -> str:
+    return ", ".join(keys[:100]) + (" ..." if len(keys) > 100 else "")
 
 
 def _write_cells(source: Any, planned: Iterator[Block], target: Target | None) -> None:
     """Merge and write whole cells, in batches that fit in memory."""
-    done: list[tuple[int, ...]] = []
+    done: list[str] = []
     begun = 0
     for batch in _batches(planned):
         begun += len(batch)
         try:
             failed = _write_batch(source, batch, target, done)
-        except Exception as error:
+        except BaseException as error:
             failed = error
         if failed is not None:
             count = begun + sum(1 for _ in planned)
-            failed.add_note(f"written: {_shown(done)}; of {count} cells in all")
+            failed.add_note(_told(done, count))
             raise failed
 
 
 def _write_batch(
-    source: Any, batch: list[Block], target: Target | None, done: list[tuple[int, ...]]
+    source: Any, batch: list[Block], target: Target | None, done: list[str]
 ) -> BaseException | None:
-    """Write cells and add those that were to `done`; the first error, or None."""
+    """Write cells and add the keys of those that were to `done`; the first error, or None."""
     errors = None if target is None else target.put(batch)
     if errors is None:
         slabs = [(one.hull, merged(one, None if one.covered else sources.read_box(source, one.hull))) for one in batch]
         errors = _zarr.set_slabs(source, slabs)
-    done += [one.cells for one, error in zip(batch, errors, strict=True) if error is None]
+    key = source.metadata.encode_chunk_key
+    done += [key(one.cells) for one, error in zip(batch, errors, strict=True) if error is None]
     return next((error for error in errors if error is not None), None)
 
 
