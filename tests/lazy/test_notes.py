@@ -74,7 +74,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("on", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_the_chunks_that_the_store_took(layout, on, data):
     store = Refusing()
     options = {"dtype": "i4", **LAYOUTS[layout]}
@@ -84,9 +84,7 @@ def test_the_chunks_that_the_store_took(layout, on, data):
     rows = data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=8))
     columns = data.draw(st.lists(st.integers(0, 5), min_size=len(rows), max_size=len(rows)))
     view = LazyArray(array)
-    view = data.draw(
-        st.sampled_from([view[:], view[1:5, ::2], view.oindex[rows, columns], view.vindex[rows, columns]])
-    )
+    view = data.draw(st.sampled_from([view[:], view[1:5, ::2], view.oindex[rows, columns], view.vindex[rows, columns]]))
     touched = {part.base_coords for part in view.with_parts((2, 2)).parts()}
     refused = data.draw(st.sampled_from(sorted(touched)))
     store.refused, store.took = ("c/{}/{}".format(*refused),), ()

@@ -1,7 +1,9 @@
 """Writing: what is asked of sources, that the last value stays, and what an error leaves."""
 
 import asyncio
-import time
+import threading
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,7 +11,6 @@ import zarr
 
 import cyzarr
 from cyzarr import DimensionMap, IndexDomain, IndexTransform, LazyArray
-from cyzarr.lazy import zarrwrites
 from lazy.support import CountingStore, Recorder, WriteOnly
 
 REPEATED = IndexTransform(IndexDomain((0, 0), (2, 3)), (DimensionMap(1),))
@@ -245,3 +246,73 @@ def test_shards_with_cyzarr_on():
         view.vindex[[0, 5, 19], [0, 5, 19]] = [1, 2, 3]
         assert view.vindex[[0, 5, 19], [0, 5, 19]].result().tolist() == [1, 2, 3]
         assert float(np.sum(view)) == 6
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, LazyArray])
+def test_awaited_writes_take_values_before_they_begin(wrap):
+    async def main():
+        loop = asyncio.get_running_loop()
+        go_on = threading.Event()
+        # The only thread is busy while the values change.
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        loop.run_in_executor(None, go_on.wait, 10)
+        values, target = np.arange(4), np.zeros(4, int)
+        task = asyncio.create_task(LazyArray(target).write_async(wrap(values)))
+        await asyncio.sleep(0.01)
+        values[:] = 99
+        go_on.set()
+        await task
+        return target.tolist()
+
+    assert asyncio.run(main()) == [0, 1, 2, 3]
+
+
+def test_awaited_writes_of_one_value_take_no_more_memory():
+    array = zarr.create_array({}, shape=(30_000_000,), chunks=(3_000_000,), dtype="i1")
+    tracemalloc.start()
+    asyncio.run(LazyArray(array).write_async(0))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 15e6
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["i1", "u2", "f4", "?", "U2", "M8[s]"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        300,
+        [300, 1],
+        -1,
+        1.7,
+        [1e300, 2.5],
+        True,
+        "12",
+        ["x", "abc"],
+        None,
+        np.int64(300),
+        np.float64(1e300),
+        np.array([300, -1]),
+        np.array([1.7, -2.9]),
+        np.array(["12", "345"]),
+        np.array(["2020", "2021"], "M8[D]"),
+        np.array([300, None], object),
+    ],
+    ids=repr,
+)
+def test_what_fits_is_numpys_own_rule(given, dtype):
+    """Arrays are cast as in NumPy's assignment, and what raises there raises here, before anything is written."""
+    expected, target = np.zeros(2, dtype), np.zeros(2, dtype)
+    error = None
+    try:
+        expected[...] = given
+    except Exception as raised:
+        error = type(raised)
+        expected = np.zeros(2, dtype)
+    for source in (target, Recorder(target)):
+        if error is None:
+            LazyArray(source).write(given)
+        else:
+            with pytest.raises(error):
+                LazyArray(source).write(given)
+        np.testing.assert_array_equal(target, expected)

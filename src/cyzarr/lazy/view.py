@@ -194,7 +194,7 @@ class LazyArray:
         ------
         ValueError, OverflowError
             Where the values' shape doesn't fit, or NumPy's own assignment would raise: a Python int that the data type
-            can't hold, a text that is no number. Arrays and NumPy's scalars are cast, and may wrap, as `astype` does.
+            can't hold, a text that is no number. Arrays are cast, and may wrap, as `astype` does.
             Nothing is written then.
         IndexError
             Where a cell lies outside of the source; nothing is written then.

@@ -67,6 +67,10 @@ def converted(view: LazyArray, given: Any, own: bool = False) -> Array:
     if not own and view._kind == "zarr" and type(given) is np.ndarray and given.dtype == dtype:
         # What is stored is never the caller's array.
         values: Array = given
+    elif isinstance(given, np.generic):
+        # Assigned, not made into an array: then NumPy raises where it doesn't fit.
+        values = sources.empty((), dtype, None)
+        values[...] = given
     else:
         values = (np.ma.array if masked else np.array)(given, dtype=dtype, copy=True)
     while values.ndim > view.ndim and values.shape[0] == 1:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cyzarr.lazy.chunkwrites import Target
-    from cyzarr.lazy.grid import Grid
 
     Array = np.ndarray[Any, Any]
 
@@ -97,9 +96,7 @@ def _write_cells(source: Any, planned: Iterator[Block], target: Target | None) -
             raise failed
 
 
-def _write_batch(
-    source: Any, batch: list[Block], target: Target | None, done: list[str]
-) -> BaseException | None:
+def _write_batch(source: Any, batch: list[Block], target: Target | None, done: list[str]) -> BaseException | None:
     """Write cells and add the keys of those that were to `done`; the first error, or None."""
     errors = None if target is None else target.put(batch)
     if errors is None:
