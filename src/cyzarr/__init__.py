@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from cyzarr.lazy.transform import IndexTransform
     from cyzarr.lazy.view import LazyArray, Partition
     from cyzarr.observe import Trace, trace
+    from cyzarr.plan.byhand import ByteRange, ReadPlan
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArrayMap",
     "BoundsCheckError",
+    "ByteRange",
     "BytesCodec",
     "CodecPipeline",
     "ConstantMap",
@@ -38,6 +40,7 @@ __all__ = [
     "IndexTransform",
     "LazyArray",
     "Partition",
+    "ReadPlan",
     "ShardingCodec",
     "Status",
     "Trace",
@@ -53,6 +56,7 @@ __all__ = [
 _HOMES = {
     "ArrayMap": "cyzarr.lazy.maps",
     "BoundsCheckError": "cyzarr.errors",
+    "ByteRange": "cyzarr.plan.byhand",
     "BytesCodec": "cyzarr.codecs.bytes",
     "CodecPipeline": "cyzarr.codecs.pipeline",
     "ConstantMap": "cyzarr.lazy.maps",
@@ -64,6 +68,7 @@ _HOMES = {
     "IndexTransform": "cyzarr.lazy.transform",
     "LazyArray": "cyzarr.lazy.view",
     "Partition": "cyzarr.lazy.view",
+    "ReadPlan": "cyzarr.plan.byhand",
     "ShardingCodec": "cyzarr.codecs.sharding",
     "Status": "cyzarr.activate",
     "Trace": "cyzarr.observe",
@@ -76,16 +81,19 @@ _HOMES = {
     "trace": "cyzarr.observe",
 }
 
+# `plan` is a package that can be called.
+_PACKAGES = ("kernels", "plan")
+
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         found = getattr(importlib.import_module(_HOMES[name]), name)
         globals()[name] = found
         return found
-    if name == "kernels":
-        return importlib.import_module("cyzarr.kernels")
+    if name in _PACKAGES:
+        return importlib.import_module(f"cyzarr.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "kernels", "__version__"]
+    return [*__all__, *_PACKAGES, "__version__"]

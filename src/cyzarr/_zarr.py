@@ -19,10 +19,12 @@ import zarr.core.codec_pipeline
 import zarr.core.sync
 from zarr.abc.store import Store
 from zarr.codecs import ShardingCodec
+from zarr.codecs._v2 import V2Codec
 from zarr.core.array_spec import ArrayConfig, ArraySpec
 from zarr.core.buffer import cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
+from zarr.core.metadata.v2 import ArrayV2Metadata
 from zarr.core.metadata.v3 import ArrayV3Metadata
 from zarr.storage import MemoryStore, StorePath, WrapperStore
 
@@ -183,6 +185,24 @@ def chunk_edges(metadata: Any) -> tuple[Any, ...] | None:
     # zarr 3.4 warns where a v2 document is asked for its grid.
     grid: Any = None if metadata.zarr_format == 2 else metadata.chunk_grid
     return tuple(grid.chunk_shapes) if type(grid).__name__.startswith("RectilinearChunkGrid") else None
+
+
+def parse_metadata(document: dict[str, Any]) -> Any:
+    """zarr's metadata of an array's document; what is wrong with it, zarr says."""
+    return (ArrayV2Metadata if document.get("zarr_format") == 2 else ArrayV3Metadata).from_dict(document)
+
+
+def codecs_of(metadata: Any) -> tuple[Any, ...]:
+    """The codecs of an array that zarr has not opened, as its default pipeline has them."""
+    if metadata.zarr_format == 2:
+        return (V2Codec(filters=metadata.filters, compressor=metadata.compressor),)
+    shape = chunk_shape(metadata) or (1,) * len(metadata.shape)
+    spec = array_spec(shape, metadata.data_type, metadata.fill_value)
+    found = []
+    for codec in metadata.codecs:
+        found.append(codec.evolve_from_array_spec(spec))
+        spec = found[-1].resolve_metadata(spec)
+    return tuple(found)
 
 
 def reads_missing(config: Any) -> bool:

@@ -122,6 +122,40 @@ def cut(axis: Axis, entry: range | Positions) -> list[Piece]:
     return found
 
 
+class Part(NamedTuple):
+    """What a selection picks from one chunk: the chunk's place in the grid, its program, what of it, and where to."""
+
+    chunks: tuple[int, ...]
+    program: Program
+    picked: tuple[Any, ...]
+    places: tuple[slice | Positions, ...]
+    points: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what is picked."""
+        lengths = tuple(len(indices(place)) for place in self.places)
+        return lengths[:1] if self.points else lengths
+
+    def target(self, out: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Any]:
+        """What takes the picked items: a view of `out` (and None), or scratch and the index of `out` where it goes."""
+        if self.points:
+            return _zarr.empty(self.shape, self.program.dtype), self.places[0]
+        if all(isinstance(place, slice) for place in self.places):
+            return out[(*self.places, ...)], None
+        return _zarr.empty(self.shape, self.program.dtype), np.ix_(*(indices(place) for place in self.places))
+
+
+def parts(grid: Grid, entries: tuple[Any, ...], points: bool) -> Iterator[Part]:
+    """What entries (a range or positions per axis) pick, chunk by chunk."""
+    for pieces in grid.points(entries) if points else grid.pieces(entries):
+        chunks = tuple(piece.chunk for piece in pieces)
+        program = grid.program(grid.chunk_shape(chunks))
+        yield Part(
+            chunks, program, tuple(piece.picked for piece in pieces), tuple(piece.place for piece in pieces), points
+        )
+
+
 def read(
     grid: Grid, entries: tuple[Any, ...], points: bool, out: np.ndarray[Any, Any], getter_of: Callable[[Any], Any]
 ) -> dict[str, int] | None:
@@ -132,31 +166,19 @@ def read(
     """
     reads = []
     placed = []
-    for pieces in grid.points(entries) if points else grid.pieces(entries):
-        chunks = tuple(piece.chunk for piece in pieces)
-        program = grid.program(grid.chunk_shape(chunks))
-        places: Any = pieces[0].place if points else tuple(piece.place for piece in pieces)
-        target = None
-        if not points and all(isinstance(place, slice) for place in places):
-            target = out[(*places, ...)]
-        scratch = _zarr.empty(shape_of(pieces, points), program.dtype) if target is None else target
-        getter = getter_of(chunks)
-        one = ChunkRead(program, tuple(piece.picked for piece in pieces), scratch, getter.path, points)
+    for part in parts(grid, entries, points):
+        scratch, place = part.target(out)
+        getter = getter_of(part.chunks)
+        one = ChunkRead(part.program, part.picked, scratch, getter.path, points)
         if not plain.set_at_hand(one, getter):
             return None
-        if target is None:
-            placed.append((one, places if points else np.ix_(*(indices(place) for place in places))))
+        if place is not None:
+            placed.append((one, place))
         reads.append(one)
     stats = run_reads(reads, config.threads())
     for one, place in placed:
         out[place] = one.out
     return stats | {"missing": sum(one.missing for one in reads)}
-
-
-def shape_of(pieces: tuple[Piece, ...], points: bool) -> tuple[int, ...]:
-    """The shape of what pieces pick from a chunk."""
-    lengths = tuple(len(indices(piece.place)) for piece in pieces)
-    return lengths[:1] if points else lengths
 
 
 def indices(place: slice | Positions) -> Positions:

@@ -294,15 +294,13 @@ def compile_array(async_array: Any) -> Program:
     shape = _zarr.chunk_shape(metadata)
     if shape is None:
         raise NotNativeError(f"chunk grid {type(metadata.chunk_grid).__name__}")
-    return compile_chunk(async_array, shape)
+    return compile_chunk(metadata, tuple(async_array.codec_pipeline), shape)
 
 
-def compile_chunk(async_array: Any, shape: tuple[int, ...]) -> Program:
+def compile_chunk(metadata: Any, codecs: tuple[Any, ...], shape: tuple[int, ...]) -> Program:
     """The program of an array's chunks of one shape."""
-    metadata = async_array.metadata
     if any(n < 1 for n in shape):
         raise NotNativeError("a chunk of no items")
-    codecs = tuple(async_array.codec_pipeline)
     return compile_cached(codecs, shape, metadata.dtype, metadata.fill_value, getattr(metadata, "order", "C"))
 
 
@@ -310,4 +308,14 @@ def compile_grid(async_array: Any) -> Grid | None:
     """The grid of an array whose chunks differ in shape; None where they don't."""
     metadata = async_array.metadata
     edges = _zarr.chunk_edges(metadata)
-    return None if edges is None else Grid(edges, metadata.shape, lambda shape: compile_chunk(async_array, shape))
+    codecs = tuple(async_array.codec_pipeline)
+    return None if edges is None else Grid(edges, metadata.shape, lambda shape: compile_chunk(metadata, codecs, shape))
+
+
+def grid_of(metadata: Any) -> Grid:
+    """The grid of an array by its metadata alone, regular or not."""
+    edges = _zarr.chunk_edges(metadata) or _zarr.chunk_shape(metadata)
+    if edges is None:
+        raise NotNativeError(f"chunk grid {type(metadata.chunk_grid).__name__}")
+    codecs = _zarr.codecs_of(metadata)
+    return Grid(edges, metadata.shape, lambda shape: compile_chunk(metadata, codecs, shape))

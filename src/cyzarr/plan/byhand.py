@@ -1,0 +1,371 @@
+"""A plan without I/O: for callers with a transport of their own.
+
+    plan ─► index_requests ─► (the caller fetches) ─► requests(indexes) ─► (fetches) ─► decode(buffers, out)
+
+Cutting is that of plan.grids, and each touched object is a kernels.ChunkRead, as in all other reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cyzarr import _zarr
+from cyzarr.errors import BoundsCheckError
+from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.plan import fancy, grids
+from cyzarr.plan.program import NotNativeError, grid_of
+from cyzarr.stores.fetch import raise_first
+from cyzarr.stores.ranges import Parts, Request, check_length, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Array = np.ndarray[Any, Any]
+
+# Ranges up to so far apart are asked for as one, up to so much in all: zarr's own defaults, in bytes.
+MAX_GAP, MAX_NBYTES = 1 << 20, 16 << 20
+
+
+class ByteRange(NamedTuple):
+    """Bytes of a stored object, as a slice of them: `data[start:stop]`.
+
+    Attributes
+    ----------
+    key : str
+        The object's key below the array: "c/0/1", in format 2 "0.1".
+    start, stop : int or None
+        In bytes. A negative start counts from the end, and then stop is None: the last -start bytes. 0 and None: all.
+    """
+
+    key: str
+    start: int
+    stop: int | None
+
+
+class Touched:
+    """One stored object that a plan touches."""
+
+    def __init__(self, part: grids.Part, key: str) -> None:
+        self.part, self.key = part, key
+        # Where the items go is not known before they are decoded, and doesn't change what is asked for.
+        item: Array = np.empty(1, part.program.dtype)
+        nowhere = np.lib.stride_tricks.as_strided(item, part.shape, (0,) * (1 if part.points else len(part.places)))
+        self.read = ChunkRead(part.program, part.picked, nowhere, key, part.points)
+        asked = self.read.index_request
+        self.index_request = None if asked is None or self.read.touches_all else _index_range(key, *asked)
+        self.index: Any = None
+        self.ranges: list[ByteRange] = []
+
+    def ask(self, index: Any, max_gap: int, max_nbytes: int) -> list[ByteRange]:
+        """The data to fetch, `index` being what was fetched of a shard's; None: there is no shard."""
+        self.index = index
+        if self.index_request is not None:
+            found = [] if index is None else [one for one in self.read.inner_requests(index) if one[1] > 0]
+            joined = merge(found, max_gap, max_nbytes)
+        elif self.read.whole or self.read.index_request is not None or self.read.stored_nbytes is None:
+            joined = []
+        else:
+            ((offset, nbytes),) = self.read.chunk_requests()
+            joined = [] if nbytes == self.read.stored_nbytes else [(offset, offset + nbytes)]
+        self.ranges = [ByteRange(self.key, *one) for one in joined]
+        if not joined and self.index_request is None:
+            self.ranges = [ByteRange(self.key, 0, None)]
+        return self.ranges
+
+    def read_into(self, out: Array, buffers: list[Array | None]) -> tuple[ChunkRead, Any]:
+        """The read into `out` of what was fetched for `ranges`, and where in `out` it goes if that is not a view."""
+        target, place = self.part.target(out)
+        read = ChunkRead(self.part.program, self.part.picked, target, self.key, self.part.points)
+        if self.index_request is not None and self.index is not None:
+            read.set_parts(self._checked(buffers), index=self.index)
+        elif self.index_request is not None or buffers[0] is None:
+            read.set_missing()
+        elif self.ranges[0].stop is None:
+            read.set_object(buffers[0])
+        else:
+            read.set_parts(self._checked(buffers), size=read.stored_nbytes)
+        return read, place
+
+    def _checked(self, buffers: list[Array | None]) -> list[tuple[int, Array]]:
+        """(offset, bytes) of what was fetched, which is there and as long as was asked for."""
+        answers = [(one.start, one.stop, data) for one, data in zip(self.ranges, buffers, strict=True)]
+        found = []
+        for start, stop, data in answers:
+            if data is None:
+                raise_first(self.key, Parts(answers))
+            else:
+                check_length(self.key, Request(start=start, stop=stop), data)
+                found.append((start, data))
+        return found
+
+
+class ReadPlan:
+    """What to fetch for one selection of one array, and how to decode it. It does no I/O.
+
+    It remembers the indexes that `requests` was given until `decode`, so it is for one read at a time; it may be used
+    again and again.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of what is read: that of the selection, axes of integers dropped.
+    dtype : dtype
+    index_requests : list of ByteRange
+        The indexes of the touched shards, but of those that are needed whole anyway.
+    """
+
+    def __init__(self, parts: Iterable[tuple[grids.Part, str]], shape: tuple[int, ...], dtype: Any, kept: Any) -> None:
+        self._touched = [Touched(part, key) for part, key in parts]
+        self.shape, self.dtype = shape, dtype
+        # How `out` gets an axis for each of the array's; None where points are read, which are a single axis.
+        self._kept = kept
+        self.index_requests = [one.index_request for one in self._touched if one.index_request is not None]
+        self._wanted: list[ByteRange] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"<cyzarr.ReadPlan: {self.dtype} of shape {self.shape} from {len(self._touched)} objects,"
+            f" {len(self.index_requests)} shard indexes>"
+        )
+
+    def requests(
+        self, indexes: Sequence[Any] = (), *, max_gap_nbytes: int = MAX_GAP, max_nbytes: int = MAX_NBYTES
+    ) -> list[ByteRange]:
+        """The data to fetch.
+
+        Parameters
+        ----------
+        indexes : sequence of buffers or None
+            What was fetched for each of `index_requests`; None: there is no such object.
+        max_gap_nbytes, max_nbytes : int
+            Ranges of one object up to so far apart are joined, up to so many bytes in all.
+
+        Returns
+        -------
+        list of ByteRange
+            Object by object, ascending.
+
+        Raises
+        ------
+        CorruptChunkError
+            An index is too short, too long or corrupt, or an entry that the selection needs is wrong.
+        ValueError
+            There are not as many indexes as `index_requests`.
+        """
+        if len(indexes) != len(self.index_requests):
+            raise ValueError(f"expected {len(self.index_requests)} indexes, found {len(indexes)}")
+        left = iter(indexes)
+        wanted: list[ByteRange] = []
+        self._wanted = None
+        for one in self._touched:
+            index = None if one.index_request is None else next(left)
+            wanted += one.ask(None if index is None else _as_bytes(index, one.key), max_gap_nbytes, max_nbytes)
+        self._wanted = wanted
+        return list(wanted)
+
+    def decode(self, buffers: Sequence[Any], out: Any = None, *, threads: int = 1) -> Array:
+        """Decode what was fetched.
+
+        Parameters
+        ----------
+        buffers : sequence of buffers or None
+            What was fetched for each of the ranges that `requests` gave: bytes, memoryview, mmap, an Arrow buffer, a
+            contiguous array. They are used where they lie and must not change meanwhile. None: there is no such object,
+            whose part of `out` becomes the fill value.
+        out : writable array, optional
+            Of `shape` and `dtype`, of any strides; also one that offers DLPack or the buffer protocol. Else a new one.
+            After an error its content is unspecified.
+        threads : int
+            How many may work, this one included.
+
+        Returns
+        -------
+        ndarray
+            `out`, or a view of its memory.
+
+        Raises
+        ------
+        CorruptChunkError
+            The bytes are not what the metadata says: names key, inner chunk, offset and length.
+        TypeError, ValueError
+            `out` is of another dtype or shape, read-only, or shares memory with a buffer; or there are not as many
+            buffers as ranges.
+        RuntimeError
+            `requests` was not called since the last error of it.
+
+        Notes
+        -----
+        Releases the GIL while it decodes.
+        """
+        if self._wanted is None:
+            if self.index_requests:
+                raise RuntimeError("requests(indexes) comes before decode")
+            self.requests()
+        assert self._wanted is not None
+        if len(buffers) != len(self._wanted):
+            raise ValueError(f"expected {len(self._wanted)} buffers, found {len(buffers)}")
+        target = self._target(out)
+        held = [_as_bytes(data, one.key) for data, one in zip(buffers, self._wanted, strict=True)]
+        for data, one in zip(held, self._wanted, strict=True):
+            if data is not None and np.may_share_memory(data, target):
+                raise ValueError(f"the buffer for {one} and out share memory")
+        flat = self._flat(target)
+        reads = []
+        for touched in self._touched:
+            n = len(touched.ranges)
+            reads.append(touched.read_into(flat, held[:n]))
+            del held[:n]
+        run_reads([read for read, _ in reads], threads)
+        for read, place in reads:
+            if place is not None:
+                flat[place] = read.out
+        if flat.ndim != target.ndim and self._kept is None:
+            target[...] = flat.reshape(self.shape)
+        return target
+
+    def _target(self, out: Any) -> Array:
+        """The array that is written to."""
+        if out is None:
+            return _zarr.empty(self.shape, self.dtype)
+        target = as_writable(out)
+        if target.dtype != self.dtype:
+            raise TypeError(f"out must be of dtype {self.dtype}, found {target.dtype}")
+        if target.shape != self.shape:
+            raise ValueError(f"out must be of shape {self.shape}, found {target.shape}")
+        return target
+
+    def _flat(self, target: Array) -> Array:
+        """A view with all of the array's axes; for points one with their single axis, be it a copy."""
+        if self._kept is not None:
+            return target[(*self._kept, ...)]
+        return target if target.ndim == 1 else _zarr.empty((target.size,), self.dtype)
+
+
+def as_writable(out: Any) -> Array:
+    """An output that a caller gave, as an array over the same memory.
+
+    Raises
+    ------
+    TypeError
+        It is no array, nor offers DLPack or the buffer protocol.
+    ValueError
+        It is read-only.
+    """
+    if not isinstance(out, np.ndarray):
+        try:
+            out = np.from_dlpack(out) if hasattr(out, "__dlpack__") else np.asarray(memoryview(out))
+        except (TypeError, BufferError, RuntimeError) as error:
+            raise TypeError(f"out is no array in host memory: {type(out).__name__}: {error}") from error
+    if not out.flags.writeable:
+        raise ValueError("out is read-only")
+    return out
+
+
+def plan(metadata: Any, selection: Any = ..., *, points: bool = False) -> ReadPlan:
+    """Plan a read without I/O: what to fetch, and how to decode it.
+
+    Parameters
+    ----------
+    metadata : zarr's ArrayMetadata, an array, a dict, or the text or bytes of a zarr.json or .zarray
+    selection : integer, slice, Ellipsis, index array, or a tuple of these
+        One entry per axis, each taken with every position of the others, as in `array.oindex`. Slices have positive
+        steps. With `points`: index arrays that are taken together, one per axis, as in `array.vindex`; or a mask of
+        the array's shape.
+    points : bool
+
+    Returns
+    -------
+    ReadPlan
+
+    Raises
+    ------
+    BoundsCheckError, IndexError
+        The selection is outside of the array, or of another form.
+    ValueError
+        The metadata is none of an array, or of one that the kernels don't read; the text says why.
+    """
+    found = metadata_of(metadata)
+    shape = tuple(found.shape)
+    if points:
+        entries, made = point_entries(selection, shape)
+    else:
+        entries = product_entries(selection, shape)
+        made = tuple(len(entry) for entry in entries if not isinstance(entry, int))
+    kept = None if points else [None if isinstance(one, int) else slice(None) for one in entries]
+    entries = tuple(range(one, one + 1) if isinstance(one, int) else one for one in entries)
+    try:
+        grid = grid_of(found)
+        dtype = grid.program(grid.chunk_shape((0,) * len(shape))).dtype
+        cut = () if any(len(one) == 0 for one in entries) else grids.parts(grid, entries, points)
+        return ReadPlan(((part, found.encode_chunk_key(part.chunks)) for part in cut), made, dtype, kept)
+    except NotNativeError as error:
+        raise ValueError(f"the kernels don't read this array: {error}") from error
+
+
+def metadata_of(given: Any) -> Any:
+    """zarr's metadata of whatever describes an array."""
+    if isinstance(given, Mapping):
+        return _zarr.parse_metadata(dict(given))
+    if isinstance(given, str | bytes | bytearray | memoryview):
+        document = json.loads(bytes(given) if isinstance(given, memoryview) else given)
+        if not isinstance(document, dict):
+            raise ValueError(f"an array's metadata is an object, found {type(document).__name__}")
+        return _zarr.parse_metadata(document)
+    found = getattr(given, "metadata", given)
+    if not hasattr(found, "encode_chunk_key"):
+        raise TypeError(f"expected an array's metadata, found {type(given).__name__}")
+    return found
+
+
+def product_entries(selection: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """An entry per axis of the array: an int, an ascending range or an intp array."""
+    items = selection if isinstance(selection, tuple) else (selection,)
+    expanded = fancy.expand(tuple(np.asarray(one) if isinstance(one, list) else one for one in items), len(shape))
+    if expanded is None:
+        raise IndexError(f"{selection!r} is no selection of {len(shape)} axes")
+    return tuple(_entry(axis, item, extent) for axis, (item, extent) in enumerate(zip(expanded, shape, strict=True)))
+
+
+def _entry(axis: int, item: Any, extent: int) -> Any:
+    if isinstance(item, np.ndarray) and item.ndim == 1 and item.size == 0 and item.dtype.kind != "b":
+        return np.empty(0, np.intp)
+    entry = fancy.axis_entry(item, extent)
+    if entry is not None:
+        return entry
+    given = item if isinstance(item, np.ndarray) else np.array(item) if np.ndim(item) == 0 else None
+    if given is not None and given.dtype.kind in "iu":
+        raise BoundsCheckError(f"axis {axis}: {given.min()} to {given.max()} is not within an extent of {extent}")
+    raise IndexError(
+        f"axis {axis} of {extent}: expected an integer, a slice with a positive step, a 1-D array of integers"
+        f" or a mask, found {item!r}"
+    )
+
+
+def point_entries(selection: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """Index arrays of one length, one per axis, and the shape of what they pick."""
+    found = fancy.normalize_mask(selection, shape, ()) or fancy.normalize_coordinates(selection, shape, ())
+    if found is None or not shape:
+        raise IndexError(
+            f"points are {len(shape)} integer arrays that broadcast, each within its axis of {shape}, or a mask of that"
+            f" shape; found {selection!r}"
+        )
+    entries, made = found
+    return entries, entries[0].shape if made is None else made
+
+
+def _index_range(key: str, location: str, nbytes: int) -> ByteRange:
+    return ByteRange(key, 0, nbytes) if location == "start" else ByteRange(key, -nbytes, None)
+
+
+def _as_bytes(data: Any, key: str) -> Array | None:
+    """A buffer as an array of bytes over its memory."""
+    if data is None:
+        return None
+    try:
+        return np.frombuffer(data, np.uint8) if len(memoryview(data)) else np.empty(0, np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise TypeError(f"the bytes of {key!r}: expected a contiguous buffer, found {type(data).__name__}") from error
