@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cyzarr.lazy.view import LazyArray, Partition
     from cyzarr.observe import Trace, trace
     from cyzarr.plan.byhand import ByteRange, ReadPlan
+    from cyzarr.plan.many import read_many
 
 __version__ = "0.1.0"
 
@@ -49,6 +50,7 @@ __all__ = [
     "enable",
     "enabled",
     "explain",
+    "read_many",
     "status",
     "trace",
 ]
@@ -77,6 +79,7 @@ _HOMES = {
     "enable": "cyzarr.activate",
     "enabled": "cyzarr.activate",
     "explain": "cyzarr.explaining.explain",
+    "read_many": "cyzarr.plan.many",
     "status": "cyzarr.activate",
     "trace": "cyzarr.observe",
 }

@@ -138,6 +138,13 @@ def stored_dtype(endian: Any, data_type: Any) -> np.dtype[Any]:
     return native
 
 
+def native_dtype(array: Any) -> np.dtype[Any]:
+    """The dtype of what reading an array gives."""
+    data_type = array.metadata.dtype
+    found: np.dtype[Any] = data_type.to_native_dtype()
+    return found
+
+
 def plain(value: Any) -> Any:
     """What an enumeration's member stands for; zarr holds some settings as members, some as plain text."""
     return getattr(value, "value", value)

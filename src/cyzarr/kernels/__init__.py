@@ -1,6 +1,7 @@
 """Compiled kernels: they know nothing of zarr.
 
-    chunks ─► execute ─► decode ─► blocks, windows      a read: its tasks, its leaves
+    chunks ─► batch                                     reads that share objects
+         └──► execute ─► decode ─► blocks, windows      a read: its tasks, its leaves
                  │          ├────► shardindex, intersect
                  ├► pool    ├────► parts, decompress    bytes decoded by C functions of installed libraries
                  ├► files   ├────► sources ─► indexcache   bytes of objects; shard indexes kept from read to read

@@ -101,7 +101,7 @@ class ChunkRead:
         """The fetched bytes: parts [(offset, buffer)], the index apart where there is one."""
 
 def merged_parts(held: Iterable[_Part], offset: int, index: npt.NDArray[np.uint8]) -> list[_Part]: ...
-def run_reads(reads: Iterable[ChunkRead], threads: int = 1) -> dict[str, int]:
+def run_reads(reads: Iterable[ChunkRead], threads: int = 1, labels: Iterable[int] | None = None) -> dict[str, int]:
     """Decode reads whose bytes are at hand, over the calling thread and the pool; gives counts by name."""
 
 def decode_shard(data: _Buffer, spec: Program, selection: Sequence[_Key], out: _Out) -> _Out:

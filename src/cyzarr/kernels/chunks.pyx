@@ -14,6 +14,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from cyzarr.kernels.batch cimport reads_run_batch
 from cyzarr.kernels.decode cimport hull_spans
 from cyzarr.kernels.execute cimport left_running, read_raise, read_reset, reads_run
 from cyzarr.kernels.joined cimport (
@@ -565,7 +566,7 @@ cdef tuple fill_spans_of(Span* spans, selection, shape, bint points, list uses):
     return tuple(picked[:1]) if points else tuple(picked)
 
 
-def run_reads(reads, threads=1):
+def run_reads(reads, threads=1, labels=None):
     """Decode reads whose bytes are at hand, over the calling thread and the pool.
 
     Parameters
@@ -574,6 +575,9 @@ def run_reads(reads, threads=1):
         Each with its object set; their outputs must not overlap.
     threads : int
         How many may work, this one included.
+    labels : sequence of int, optional
+        Reads of equal labels are of the same object, by the same program: what several of them need of it is decoded
+        once. None of them may be of points, nor of Python objects (ValueError).
 
     Returns
     -------
@@ -593,7 +597,10 @@ def run_reads(reads, threads=1):
     cdef ChunkRead one
     cdef Read** group
     cdef Stats nothing
+    cdef int status = OK
     memset(&nothing, 0, sizeof(Stats))
+    if labels is not None:
+        labels = checked_labels(reads, labels)
     reads = [read for read in reads if (<ChunkRead?> read).read.n_tasks > 0]
     over = True
     group = <Read**> calloc(max(len(reads), 1), sizeof(void*))
@@ -609,9 +616,13 @@ def run_reads(reads, threads=1):
             group[n] = one.read
             n += 1
             read_reset(one.read)
-            if len(reads) < 2 * threads and one.read.parts == 1:
+            if labels is None and len(reads) < 2 * threads and one.read.parts == 1:
                 read_split(one.read, threads)
-        if n and reads_run(group, n, threads, reads) != OK:
+        if labels is not None:
+            status = reads_run_batch(group, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, threads, reads)
+        elif n:
+            status = reads_run(group, n, threads, reads)
+        if status != OK:
             for i in range(n):
                 read_raise(group[i], (<ChunkRead> reads[i]).key)
             raise MemoryError("a read was given up")
@@ -624,6 +635,22 @@ def run_reads(reads, threads=1):
         for i in range(n):
             (<ChunkRead> reads[i]).running = not over
         free(group)
+
+
+cdef cnp.ndarray checked_labels(reads, labels):
+    """The labels of those reads that have anything to do, where equal ones may share a task."""
+    cdef ChunkRead one
+    first = {}
+    kept = []
+    for one, label in zip(reads, labels, strict=True):
+        other = first.setdefault(label, one)
+        if (<ChunkRead> other).program is not one.program:
+            raise ValueError(f"label {label}: {other.key!r} and {one.key!r} are read by different programs")
+        if one.points or one.program.objects or one.read.parts > 1:
+            raise ValueError(f"the read of {one.key!r} can't share a task: it is of points, of objects or in parts")
+        if one.read.n_tasks > 0:
+            kept.append(label)
+    return np.array(kept, dtype=np.intp)
 
 
 def decode_shard(data, Program spec not None, selection, out):

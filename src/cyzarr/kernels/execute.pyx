@@ -29,13 +29,6 @@ from cyzarr.kernels.status cimport E_AGAIN, E_CANCELLED, E_PYTHON, OK, failure_c
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.kernels.workers cimport Stats, Worker, fail, reserve
 
-cdef enum ObjectState:
-    NEW = 0
-    LOADING = 1
-    READY = 2
-    MISSING = 3
-    FAILED = 4
-
 
 # --- tasks
 
@@ -237,6 +230,11 @@ cdef int run_task(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
         # A chunk counts once, with its first part.
         worker.stats.chunks_decoded = before.chunks_decoded
         worker.stats.inner_missing = before.inner_missing
+    note_failure(read, worker, number, code)
+    return code
+
+
+cdef void note_failure(Read* read, Worker* worker, Py_ssize_t number, int code) noexcept nogil:
     if code != OK and code != E_AGAIN and code != E_CANCELLED:
         pthread_mutex_lock(&read.lock)
         if read.failure.code == OK:
@@ -249,7 +247,6 @@ cdef int run_task(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
         pthread_mutex_unlock(&read.lock)
     if worker.error != NULL:
         drop_error(worker)
-    return code
 
 
 cdef int run_along(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
@@ -278,12 +275,6 @@ cdef void add_stats(Read* read, Worker* worker) noexcept nogil:
 
 
 # --- running
-
-cdef struct Group:
-    Read** reads
-    Py_ssize_t n
-    Py_ssize_t* first            # tasks before each read
-
 
 cdef int run_group_task(void* context, void* worker, Py_ssize_t task) noexcept nogil:
     cdef Group* group = <Group*> context
@@ -348,8 +339,6 @@ cdef class ReadHolder:
 
 cdef class GroupHolder:
     """Owns a group's table, for as long as helpers may be at work on it."""
-    cdef Group group
-    cdef object keep
 
     def __dealloc__(self):
         free(self.group.first)
@@ -384,7 +373,7 @@ cdef int reads_run(Read** reads, Py_ssize_t n, int threads, object keep) except?
 
 cdef bint left_running(object keep):
     """Whether an exception left helpers at work on a run that was given `keep`."""
-    return any([type(one) is GroupHolder and (<GroupHolder> one).keep is keep for one in left_behind()])
+    return any([isinstance(one, GroupHolder) and (<GroupHolder> one).keep is keep for one in left_behind()])
 
 
 # --- failures

@@ -36,6 +36,7 @@ cdef struct Worker:
     Tasks* tasks                           # those that it will be given
     pthread_mutex_t* tasks_lock            # guards them; NULL: nobody else takes of them
     Py_ssize_t along                       # how many it has taken with the task at hand, to be run next
+    Buffer block                           # what several reads pick from one chunk
     Stats stats
     Failure failure
     void* error                            # PyObject*: what Python raised in the task at hand

@@ -53,6 +53,7 @@ cdef void worker_release(Worker* worker) noexcept nogil:
         trim(&worker.tables[i])
     trim(&worker.spare[0])
     trim(&worker.spare[1])
+    trim(&worker.block)
     if pthread_mutex_trylock(&idle_lock) == 0:
         worker.next = idle_workers
         idle_workers = worker
@@ -71,6 +72,7 @@ cdef void worker_free(Worker* worker) noexcept nogil:
     free(worker.spare[1].data)
     free(worker.path.data)
     free(worker.ahead_bytes.data)
+    free(worker.block.data)
     context_free(&worker.context)
     free(worker)
 

@@ -21,7 +21,7 @@ from cyzarr.stores import fetch, indexcache, plain, tasks
 from cyzarr.stores.getters import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from cyzarr.kernels.program import Program
 
@@ -228,19 +228,21 @@ async def _all_of(arrived: asyncio.Queue[Any]) -> list[ChunkRead]:
     return found
 
 
-async def decode(reads: list[ChunkRead], totals: dict[str, int], fetched: bool = False) -> None:
+async def decode(
+    reads: list[ChunkRead], totals: dict[str, int], fetched: bool = False, run: Callable[..., Any] = run_reads
+) -> None:
     """Decode reads whose bytes are at hand; never blocks the event loop for long.
 
-    `fetched`: they came from a store and were counted then.
+    `fetched`: they came from a store and were counted then. `run` is run_reads, or does more than that.
     """
     threads = config.threads()
     try:
         if any(read.program.chain["needs_loop"] for read in reads):
-            stats = await to_its_end(waiting_threads(), reads, threads)
+            stats = await to_its_end(waiting_threads(), run, reads, threads)
         elif sum(read.cost_ns for read in reads) < INLINE_NS and all(is_brief(read) for read in reads):
-            stats = run_reads(reads, 1)
+            stats = run(reads, 1)
         else:
-            stats = await to_its_end(None, reads, threads)
+            stats = await to_its_end(None, run, reads, threads)
     except CorruptChunkError:
         doubt(reads)
         raise
@@ -254,9 +256,9 @@ def is_brief(read: ChunkRead) -> bool:
     return not read.on_disk and not read.program.chain["runs_python"]
 
 
-async def to_its_end(executor: Any, reads: list[ChunkRead], threads: int) -> dict[str, int]:
+async def to_its_end(executor: Any, run: Callable[..., Any], reads: list[ChunkRead], threads: int) -> dict[str, int]:
     """Decode in another thread. Who is cancelled meanwhile waits for it all the same: it writes into the output."""
-    work = functools.partial(contextvars.copy_context().run, run_reads, reads, threads)
+    work = functools.partial(contextvars.copy_context().run, run, reads, threads)
     running = asyncio.get_running_loop().run_in_executor(executor, work)
     try:
         return await asyncio.shield(running)

@@ -1,6 +1,10 @@
 # What is known of an array on the direct road, and reads of entries, for the modules beside it.
+cimport numpy as cnp
+
 from cyzarr.kernels.program cimport Program
-from cyzarr.kernels.types cimport MAX_NDIM
+from cyzarr.kernels.readplan cimport Read
+from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
+from cyzarr.plan.basic cimport Key
 
 cdef enum StoreKind:
     LOCAL = 1
@@ -28,5 +32,10 @@ cdef class Compiled:
 cdef Compiled native(object array)
 # Entries within the array, into `out` where there is one; None: zarr's own code must say what this is.
 cdef object read_entries(Compiled made, tuple entries, bint points, bint field, bint brief, object out=*)
+# Entries as spans and a key; gives what the spans point to besides the entries.
+cdef object entry_spans(Compiled made, tuple entries, bint points, Span* spans, Key* key)
+# Plan the read of what a key picks into an array, and look up its objects in a MemoryStore; NULL: not to be had there.
+cdef Read* new_read(Compiled made, const Span* spans, const Key* key, cnp.ndarray out, bint points) except NULL
+cdef Source* look_up(Compiled made, Read* read, list held) except? NULL
 # One more read by the direct road.
 cdef void count_served() noexcept

@@ -447,6 +447,12 @@ cdef object read_entries(Compiled made, tuple entries, bint points, bint field, 
     """
     cdef Span spans[MAX_NDIM]
     cdef Key key
+    cdef object place = entry_spans(made, entries, points, spans, &key)
+    key.field = field
+    return run(made, spans, &key, out, points, (entries, place), brief)
+
+
+cdef object entry_spans(Compiled made, tuple entries, bint points, Span* spans, Key* key):
     cdef cnp.ndarray index
     cdef Py_ssize_t longest = max([len(e) for e in entries if type(e) is np.ndarray], default=-1)
     cdef cnp.ndarray place = None if longest < 0 else np.arange(longest, dtype=np.intp)
@@ -474,9 +480,8 @@ cdef object read_entries(Compiled made, tuple entries, bint points, bint field, 
         if points and axis > 0:
             key.drops[axis] = True
         else:
-            keep_axis(spans, &key, axis)
-    key.field = field
-    return run(made, spans, &key, out, points, (entries, place), brief)
+            keep_axis(spans, key, axis)
+    return place
 
 
 cdef object pick(Compiled made, object normalize, object selection, bint points, object fields, bint brief=False):

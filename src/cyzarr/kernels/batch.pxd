@@ -1,0 +1,6 @@
+# Run reads that share stored objects: each touched chunk is fetched and decoded once for all of them.
+from cyzarr.kernels.readplan cimport Read
+
+# As execute's reads_run. Reads of equal labels are of one array: where they touch the same object, it is opened once.
+# None reads points, or items that are objects; none is in parts.
+cdef int reads_run_batch(Read** reads, const Py_ssize_t* labels, Py_ssize_t n, int threads, object keep) except? -1

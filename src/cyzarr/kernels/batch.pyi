@@ -1,0 +1,1 @@
+# Run reads that share stored objects: for compiled code alone (see batch.pxd).
