@@ -1,6 +1,7 @@
 """The sdist and the wheel: what is in them, and that both work where no checkout is."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -60,7 +61,7 @@ def environment(wheel, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("environment")
     run(sys.executable, "-m", "venv", folder, cwd=folder)
     python = folder / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", wheel, "Cython>=3.3", "setuptools>=77", cwd=folder)
+    run(python, "-m", "pip", "install", "-q", wheel, "Cython>=3.3", "setuptools>=77", "cffi", cwd=folder)
     return python
 
 
@@ -124,3 +125,54 @@ def test_consumer_cimports_the_installed_kernels(environment, tmp_path):
         "assert (target == source.T).all()\n",
         cwd=tmp_path,
     )
+
+
+def test_consumer_calls_the_installed_kernels_by_address(environment, tmp_path):
+    shutil.copy(CONSUMER / "by_address.py", tmp_path)
+    printed = run(environment, "by_address.py", cwd=tmp_path)
+    assert re.fullmatch(r"\d\d leaves by address\n", printed)
+
+
+EVERY = """
+{cimports}
+
+def names():
+    return {names}
+"""
+SETUP = """
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+module = Extension("every", ["every.pyx"], include_dirs=[numpy.get_include()])
+setup(name="every", ext_modules=cythonize([module], language_level=3))
+"""
+
+
+def leaves(kernels: Path) -> dict[str, list[str]]:
+    """The C functions that each installed .pxd declares."""
+    found = {}
+    for path in sorted(kernels.glob("*.pxd")):
+        declared = re.findall(
+            r"^cdef (?!enum|struct|class|inline|extern)[\w* ]*?\**(\w+)\(", path.read_text(), re.MULTILINE
+        )
+        if declared:
+            found[path.stem] = declared
+    return found
+
+
+def test_every_c_function_can_be_cimported(environment, tmp_path):
+    where = run(environment, "-c", "import cyzarr.kernels; print(cyzarr.kernels.__path__[0])", cwd=tmp_path)
+    found = leaves(Path(where.strip()))
+    assert sum(map(len, found.values())) > 60
+    cimports = [
+        f"from cyzarr.kernels.{module} cimport {name} as {module}_{name}"
+        for module, names in found.items()
+        for name in names
+    ]
+    names = [name for names in found.values() for name in names]
+    (tmp_path / "every.pyx").write_text(EVERY.format(cimports="\n".join(cimports), names=names))
+    (tmp_path / "setup.py").write_text(SETUP)
+    run(environment, "setup.py", "-q", "build_ext", "--inplace", cwd=tmp_path)
+    # The import looks each of them up.
+    assert run(environment, "-c", "import every; print(len(every.names()))", cwd=tmp_path).strip() == str(len(names))

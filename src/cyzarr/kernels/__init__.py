@@ -21,7 +21,7 @@ public functions, which are those wrappers. `.pxd` files are installed, for `cim
 """
 
 from cyzarr.kernels.blocks import copy_block, fill_block, gather
-from cyzarr.kernels.chunks import ChunkRead, decode_shard, run_reads
+from cyzarr.kernels.chunks import ChunkRead, decode_chunk, decode_shard, run_reads
 from cyzarr.kernels.intersect import AxisTable, intersections
 from cyzarr.kernels.program import Program
 from cyzarr.kernels.shardindex import decode_index
@@ -34,6 +34,7 @@ __all__ = [
     "block_window",
     "block_windows",
     "copy_block",
+    "decode_chunk",
     "decode_index",
     "decode_shard",
     "fill_block",

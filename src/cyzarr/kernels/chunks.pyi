@@ -108,3 +108,5 @@ def decode_shard(data: _Buffer, spec: Program, selection: Sequence[_Key], out: _
     """Decode what a selection picks from a stored chunk's bytes, into `out`."""
 
 def checked_offset(offset: int, data: Any) -> int: ...
+def decode_chunk(data: _Buffer, spec: Program, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+    """Decode all of a stored chunk."""

@@ -691,3 +691,33 @@ def decode_shard(data, Program spec not None, selection, out):
     read.set_object(stored)
     run_reads([read])
     return out
+
+
+def decode_chunk(data, Program spec not None, out=None):
+    """Decode all of a stored chunk.
+
+    Parameters
+    ----------
+    data : contiguous buffer
+        The whole stored object: a chunk, or a shard with all its inner chunks.
+    spec : Program
+    out : writable ndarray of spec.shape and spec.dtype, optional
+        Any strides. Wholly written. Else a new one in C order.
+
+    Returns
+    -------
+    ndarray
+        `out`.
+
+    Raises
+    ------
+    CorruptChunkError, ValueError, TypeError
+        As for `decode_shard`.
+
+    Notes
+    -----
+    Releases the GIL, as `decode_shard`.
+    """
+    if out is None:
+        out = np.empty(spec.shape, spec.dtype)
+    return decode_shard(data, spec, (slice(None),) * len(spec.shape), out)

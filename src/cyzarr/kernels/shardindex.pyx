@@ -73,6 +73,11 @@ cdef int check_entry(uint64_t offset, uint64_t nbytes, uint64_t size, Py_ssize_t
     return OK
 
 
+cdef enum:
+    # Fewer bytes are checked before the GIL could be had back.
+    RELEASE_NBYTES = 1 << 14
+
+
 def index_spec(grid, byteorder="little", checksums=1, order=None, location="end"):
     """Check an index's description; the strides of its numbers along each axis and of a pair.
 
@@ -132,6 +137,8 @@ def decode_index(data, chunks_per_shard, *, byteorder="little", checksums=1, ord
     -----
     Without `size` and `chunk_nbytes` the entries are given as they are stored. Two entries may
     overlap or point into the index: that cannot be told from a legal shard.
+
+    Releases the GIL while it checks more than RELEASE_NBYTES.
     """
     entries, nbytes, strides, pair = index_spec(chunks_per_shard, byteorder, checksums, order)
     view = memoryview(data)
@@ -146,7 +153,14 @@ def decode_index(data, chunks_per_shard, *, byteorder="little", checksums=1, ord
     raw = bytes(view)
     spec.entries, spec.nbytes, spec.checksums, spec.pair = entries, nbytes, checksums, pair
     spec.big = byteorder == "big"
-    if index_verify(&spec, raw) != OK:
+    cdef const char* encoded = raw
+    cdef int code
+    if spec.nbytes > RELEASE_NBYTES:
+        with nogil:
+            code = index_verify(&spec, encoded)
+    else:
+        code = index_verify(&spec, encoded)
+    if code != OK:
         failure.code = E_INDEX_CHECKSUM
         raise_failure(&failure, "<shard index>", None)
     numbers = np.frombuffer(raw, dtype=">u8" if byteorder == "big" else "<u8", count=2 * entries)
@@ -167,16 +181,29 @@ def check_table(table, size, chunk_nbytes, grid):
     cdef const uint64_t[:, ::1] rows = table
     cdef uint64_t limit = size
     cdef Py_ssize_t fixed = -1 if chunk_nbytes is None else chunk_nbytes
-    cdef Py_ssize_t i
-    cdef bint absent
-    cdef int code = OK
+    cdef Py_ssize_t i = 0
+    cdef int code
     cdef Failure failure
-    for i in range(rows.shape[0]):
-        code = check_entry(rows[i, 0], rows[i, 1], limit, fixed, &absent)
+    if table.nbytes > RELEASE_NBYTES:
+        with nogil:
+            code = check_rows(rows, limit, fixed, &i)
+    else:
+        code = check_rows(rows, limit, fixed, &i)
+    if code != OK:
+        failure_clear(&failure)
+        failure.code = code
+        failure.offset, failure.length = <Py_ssize_t> rows[i, 0], <Py_ssize_t> rows[i, 1]
+        failure.expected = <Py_ssize_t> (limit if code == E_ENTRY else <uint64_t> fixed)
+        failure.found = failure.length
+        raise_failure(&failure, "<shard index>", tuple(int(n) for n in np.unravel_index(i, grid)))
+
+
+cdef int check_rows(const uint64_t[:, ::1] rows, uint64_t limit, Py_ssize_t fixed, Py_ssize_t* at) noexcept nogil:
+    """The status of the first entry that fails, and which that is; OK where none does."""
+    cdef bint absent
+    cdef int code
+    for at[0] in range(rows.shape[0]):
+        code = check_entry(rows[at[0], 0], rows[at[0], 1], limit, fixed, &absent)
         if code != OK:
-            failure_clear(&failure)
-            failure.code = code
-            failure.offset, failure.length = <Py_ssize_t> rows[i, 0], <Py_ssize_t> rows[i, 1]
-            failure.expected = <Py_ssize_t> (limit if code == E_ENTRY else <uint64_t> fixed)
-            failure.found = failure.length
-            raise_failure(&failure, "<shard index>", tuple(int(n) for n in np.unravel_index(i, grid)))
+            return code
+    return OK

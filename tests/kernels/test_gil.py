@@ -1,0 +1,98 @@
+"""Public kernels give up the GIL: another Python thread gets on while one is at work."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from numcodecs import Zstd
+
+from cyzarr import kernels
+
+N = 1 << 25
+
+
+@pytest.fixture
+def counted():
+    """A function that calls another, and says how far a thread that needs the GIL again and again got meanwhile.
+
+    Nobody is asked to give the GIL up for longer than a test takes, so it can only be got where it is given up.
+    """
+    interval = sys.getswitchinterval()
+    steps, over = [0], threading.Event()
+
+    def step():
+        while not over.is_set():
+            steps[0] += 1
+            time.sleep(0.0002)
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    sys.setswitchinterval(100)
+
+    def call(function):
+        before = steps[0]
+        function()
+        return steps[0] - before
+
+    yield call
+    sys.setswitchinterval(interval)
+    over.set()
+    thread.join()
+
+
+def compressed():
+    """A chunk and its program: 32 MiB of zstd."""
+    values = np.random.default_rng(0).integers(0, 9, N, dtype="u1")
+    chain = {
+        "shape": (N,),
+        "order": (0,),
+        "filters": [{"name": "zstd", "codec": Zstd()}],
+        "bytes": {"dtype": np.dtype("u1")},
+    }
+    return Zstd().encode(values), kernels.Program(chain, "u1", b"\0")
+
+
+def calls():
+    """(name, function of nothing)."""
+    values = np.arange(N // 4, dtype="u4")
+    out = np.zeros((2048, 4096), "u4")
+    yield "copy_block", lambda: kernels.copy_block(values.reshape(2048, 4096)[::-1, ::-1], out)
+    yield "fill_block", lambda: kernels.fill_block(out[::-1, ::2], 5)
+    index = np.random.default_rng(0).permutation(4096)
+    yield "gather", lambda: kernels.gather(values.reshape(2048, 4096), (index[:2048] % 2048, index), out)
+    data, program = compressed()
+    whole = np.zeros(N, "u1")
+    yield "decode_chunk", lambda: kernels.decode_chunk(data, program, whole)
+    yield "decode_shard", lambda: kernels.decode_shard(data, program, (slice(5, None),), whole[5:])
+
+    def run():
+        read = kernels.ChunkRead(program, (slice(None),), whole)
+        read.set_object(data)
+        kernels.run_reads([read])
+
+    yield "run_reads", run
+    table = np.zeros((1 << 20, 2), "<u8")
+    yield "decode_index", lambda: kernels.decode_index(table.tobytes(), (1 << 20,), checksums=0, size=1 << 30)
+    far = np.random.default_rng(0).integers(0, 1 << 20, 1 << 21)
+    yield "intersections", lambda: kernels.intersections((far,), (1 << 20,), (1 << 19,))
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no GIL")
+def test_another_thread_gets_on(counted):
+    held = {}
+    for name, function in calls():
+        started = time.perf_counter()
+        steps = counted(function)
+        held[name] = (steps, time.perf_counter() - started)
+    stuck = {name: found for name, found in held.items() if found[0] < 3}
+    assert not stuck, held
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no GIL")
+def test_a_call_that_keeps_the_gil_is_seen(counted):
+    values = list(range(3_000_000))
+    assert counted(lambda: sorted(values, key=lambda one: -one)) < 3
