@@ -7,6 +7,7 @@ Cutting is that of plan.grids, and each touched object is a kernels.ChunkRead, a
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -309,16 +310,26 @@ def plan(metadata: Any, selection: Any = ..., *, points: bool = False) -> ReadPl
 def metadata_of(given: Any) -> Any:
     """zarr's metadata of whatever describes an array."""
     if isinstance(given, Mapping):
-        return _zarr.parse_metadata(dict(given))
+        try:
+            return _parsed(json.dumps(given))
+        except TypeError:
+            # It holds what JSON doesn't know.
+            return _zarr.parse_metadata(dict(given))
     if isinstance(given, str | bytes | bytearray | memoryview):
-        document = json.loads(bytes(given) if isinstance(given, memoryview) else given)
-        if not isinstance(document, dict):
-            raise ValueError(f"an array's metadata is an object, found {type(document).__name__}")
-        return _zarr.parse_metadata(document)
+        return _parsed(given if isinstance(given, str) else bytes(given))
     found = getattr(given, "metadata", given)
     if not hasattr(found, "encode_chunk_key"):
         raise TypeError(f"expected an array's metadata, found {type(given).__name__}")
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(text: str | bytes) -> Any:
+    """Kept: zarr takes longer to parse a document than a small chunk takes to be decoded."""
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError(f"an array's metadata is an object, found {type(document).__name__}")
+    return _zarr.parse_metadata(document)
 
 
 def product_entries(selection: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
