@@ -205,6 +205,7 @@ def read_only(values):
         (lambda: memoryview(bytes(840)), ValueError, "read-only"),
         (lambda: np.zeros((7, 30), "u4"), TypeError, "dtype int32, found uint32"),
         (lambda: np.zeros((30, 7), "i4"), ValueError, r"shape \(7, 30\), found \(30, 7\)"),
+        (lambda: Tensor(read_only(np.zeros((7, 30), "i4"))), ValueError, "read-only"),
         (lambda: [0] * 210, TypeError, "no array in host memory: list"),
     ],
 )
