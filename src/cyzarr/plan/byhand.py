@@ -334,14 +334,18 @@ def _parsed(text: str | bytes) -> Any:
 
 def product_entries(selection: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """An entry per axis of the array: an int, an ascending range or an intp array."""
-    items = selection if isinstance(selection, tuple) else (selection,)
-    expanded = fancy.expand(tuple(np.asarray(one) if isinstance(one, list) else one for one in items), len(shape))
-    if expanded is None:
+    items = list(selection) if isinstance(selection, tuple) else [selection]
+    dots = [at for at, item in enumerate(items) if item is Ellipsis]
+    missing = len(shape) - (len(items) - len(dots))
+    if len(dots) > 1 or missing < 0:
         raise IndexError(f"{selection!r} is no selection of {len(shape)} axes")
-    return tuple(_entry(axis, item, extent) for axis, (item, extent) in enumerate(zip(expanded, shape, strict=True)))
+    at = dots[0] if dots else len(items)
+    items[at : at + len(dots)] = [slice(None)] * missing
+    return tuple(_entry(axis, item, extent) for axis, (item, extent) in enumerate(zip(items, shape, strict=True)))
 
 
 def _entry(axis: int, item: Any, extent: int) -> Any:
+    item = np.asarray(item) if isinstance(item, list) else item
     if isinstance(item, np.ndarray) and item.ndim == 1 and item.size == 0 and item.dtype.kind != "b":
         return np.empty(0, np.intp)
     entry = fancy.axis_entry(item, extent)

@@ -18,7 +18,7 @@ Entries = tuple[tuple[Any, ...], tuple[int, ...] | None] | None
 
 def normalize_orthogonal(selection: Any, shape: tuple[int, ...], _chunks: tuple[Any, ...]) -> Entries:
     """An entry per axis, each taken with every position of the others."""
-    items = expand(selection, len(shape))
+    items = _expand(selection, len(shape))
     if items is None:
         return None
     entries = tuple(axis_entry(item, extent) for item, extent in zip(items, shape, strict=True))
@@ -55,7 +55,7 @@ def normalize_mask(selection: Any, shape: tuple[int, ...], _chunks: tuple[Any, .
 
 def normalize_blocks(selection: Any, shape: tuple[int, ...], chunks: tuple[Any, ...]) -> Entries:
     """Positions in the chunk grid: integers, and slices of step 1."""
-    items = expand(selection, len(shape))
+    items = _expand(selection, len(shape))
     if items is None:
         return None
     entries = []
@@ -94,7 +94,7 @@ def _is_array(item: Any) -> bool:
     return isinstance(item, np.ndarray)
 
 
-def expand(selection: Any, ndim: int) -> tuple[Any, ...] | None:
+def _expand(selection: Any, ndim: int) -> tuple[Any, ...] | None:
     """One item per axis: an Ellipsis and missing axes become whole axes."""
     items = selection if isinstance(selection, tuple) else (selection,)
     dots = [at for at, item in enumerate(items) if item is Ellipsis]

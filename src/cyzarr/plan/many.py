@@ -15,7 +15,8 @@ from cyzarr.kernels.chunks import ChunkRead, run_reads
 from cyzarr.plan import byhand, grids, windows
 from cyzarr.plan.chunkreads import decode
 from cyzarr.plan.program import NotNativeError, grid_of
-from cyzarr.stores import fetch, gate, plain
+from cyzarr.stores import fetch, plain, tasks
+from cyzarr.stores.getters import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,7 +129,7 @@ class Shared:
     """
 
     def __init__(self, label: int, getter: Any) -> None:
-        self.label, self.getter, self.key = label, getter, getter.path
+        self.label, self.getter, self.key = label, getter, key_of(getter)
         self.placed: list[Placed] = []
 
     @property
@@ -220,7 +221,7 @@ def _cut(array: Any, entries: list[tuple[Any, ...]], slots: list[Array]) -> list
 async def _fetch_and_decode(shared: list[Shared], limits: Limits, totals: dict[str, int]) -> None:
     """Objects as they arrive; what was fetched and is not yet decoded is bounded."""
     asker = fetch.Asker(totals)
-    fetchers = min(len(shared), 2 * asker.gate.allowed if asker.gate.allowed else len(shared))
+    fetchers = min(len(shared), asker.limit or len(shared))
     left = iter(shared)
 
     async def work() -> None:
@@ -235,7 +236,7 @@ async def _fetch_and_decode(shared: list[Shared], limits: Limits, totals: dict[s
     try:
         await asyncio.gather(*working)
     finally:
-        await gate.give_up(working)
+        await tasks.give_up(working)
 
 
 def _at_hand(one: Shared) -> bool:
