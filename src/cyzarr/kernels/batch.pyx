@@ -141,7 +141,7 @@ cdef int sort_units(Batch* batch) noexcept nogil:
 
 cdef int plan_batch(Batch* batch) noexcept nogil:
     """Make a task of the units of each chunk; returns a status."""
-    cdef Py_ssize_t k, owner = 0
+    cdef Py_ssize_t i, k, owner = 0
     cdef Unit* unit
     cdef Unit* before
     cdef Read* read
@@ -153,6 +153,10 @@ cdef int plan_batch(Batch* batch) noexcept nogil:
     list_units(batch)
     if sort_units(batch) != OK:
         return E_NOMEM
+    for i in range(batch.n):
+        if batch.reads[i].shared:
+            for k in range(batch.reads[i].n_objects):
+                batch.reads[i].objects[k].left = 0
     for k in range(batch.n_units):
         unit = &batch.units[k]
         before = unit - 1
@@ -161,8 +165,6 @@ cdef int plan_batch(Batch* batch) noexcept nogil:
                 continue
         else:
             owner = k
-            if batch.reads[unit.read].shared:
-                batch.reads[unit.read].objects[unit.number].left = 0
         read = batch.reads[batch.units[owner].read]
         if read.shared:
             read.objects[batch.units[owner].number].left += 1
@@ -192,7 +194,8 @@ cdef void bounds(const Span* span, Py_ssize_t* low, Py_ssize_t* high) noexcept n
     """The first and the last position of a span that is not empty."""
     cdef Py_ssize_t k
     if span.index == NULL:
-        low[0], high[0] = span.start, span.start + (span.count - 1) * span.step
+        k = span.start + (span.count - 1) * span.step
+        low[0], high[0] = min(span.start, k), max(span.start, k)
         return
     low[0] = high[0] = span.index[0]
     for k in range(span.count):
