@@ -267,3 +267,34 @@ def test_codecs_in_python_run_once_for_each_touched_chunk(made, kind):
     assert_same_values(found, np.stack([VALUES[key] for key in windows]))
     assert counts.chunks_decoded == touched(windows, 8)
     assert not counts.fallbacks
+
+
+class Tensor:
+    """What another library's array is to NumPy: DLPack alone."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __dlpack__(self, **options):
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.values.__dlpack_device__()
+
+
+def test_output_by_dlpack():
+    array = opened(stored(), "memory", None)
+    batch = Tensor(np.zeros((3, 5, 5), "i4"))
+    assert cyzarr.read_many(array, boxes(3, 5), batch) is batch
+    assert_same_values(batch.values, np.stack([VALUES[key] for key in boxes(3, 5)]))
+    each = [Tensor(np.zeros((5, 5), "i4")), np.zeros((4, 4), "i4")]
+    cyzarr.read_many(array, [*boxes(1, 5), *boxes(1, 4)], each)
+    assert_same_values(each[0].values, contiguous(VALUES[boxes(1, 5)[0]]))
+    assert_same_values(each[1], contiguous(VALUES[boxes(1, 4)[0]]))
+
+
+def test_an_ellipsis_beside_arrays():
+    array = opened(stored(), "memory", None)
+    found = cyzarr.read_many(array, [([3, 1], ...), (..., [2, 5])])
+    assert_same_values(found[0], contiguous(VALUES[[3, 1]]))
+    assert_same_values(found[1], contiguous(VALUES[:, [2, 5]]))

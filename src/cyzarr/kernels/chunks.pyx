@@ -26,7 +26,7 @@ from cyzarr.kernels.joined cimport (
     joined_ranges,
 )
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_HULL, NODE_SHARD, Node, axes_below, grid_position
-from cyzarr.kernels.readplan cimport read_free, read_new, read_split
+from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
 from cyzarr.kernels.status cimport (
     E_ENTRY,
@@ -597,7 +597,6 @@ def run_reads(reads, threads=1, labels=None):
     cdef ChunkRead one
     cdef Read** group
     cdef Stats nothing
-    cdef int status = OK
     memset(&nothing, 0, sizeof(Stats))
     if labels is not None:
         labels = checked_labels(reads, labels)
@@ -618,14 +617,7 @@ def run_reads(reads, threads=1, labels=None):
             read_reset(one.read)
             if labels is None and len(reads) < 2 * threads and one.read.parts == 1:
                 read_split(one.read, threads)
-        if labels is not None:
-            status = reads_run_batch(group, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, threads, reads)
-        elif n:
-            status = reads_run(group, n, threads, reads)
-        if status != OK:
-            for i in range(n):
-                read_raise(group[i], (<ChunkRead> reads[i]).key)
-            raise MemoryError("a read was given up")
+        run_group(group, n, reads, threads, labels)
         return group[0].stats if n else nothing
     except BaseException:
         # An exception of a signal's handler leaves helpers at work on them.
@@ -635,6 +627,21 @@ def run_reads(reads, threads=1, labels=None):
         for i in range(n):
             (<ChunkRead> reads[i]).running = not over
         free(group)
+
+
+cdef int run_group(Read** group, Py_ssize_t n, list reads, int threads, cnp.ndarray labels) except -1:
+    """Run prepared reads, by their labels where there are any, and raise what the first that failed has found."""
+    cdef int status = OK
+    cdef Py_ssize_t i
+    if labels is not None:
+        status = reads_run_batch(group, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, threads, reads)
+    elif n:
+        status = reads_run(group, n, threads, reads)
+    if status == OK:
+        return 0
+    for i in range(n):
+        read_raise(group[i], (<ChunkRead> reads[i]).key)
+    raise MemoryError("a read was given up")
 
 
 cdef cnp.ndarray checked_labels(reads, labels):

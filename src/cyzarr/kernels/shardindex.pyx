@@ -153,14 +153,7 @@ def decode_index(data, chunks_per_shard, *, byteorder="little", checksums=1, ord
     raw = bytes(view)
     spec.entries, spec.nbytes, spec.checksums, spec.pair = entries, nbytes, checksums, pair
     spec.big = byteorder == "big"
-    cdef const char* encoded = raw
-    cdef int code
-    if spec.nbytes > RELEASE_NBYTES:
-        with nogil:
-            code = index_verify(&spec, encoded)
-    else:
-        code = index_verify(&spec, encoded)
-    if code != OK:
+    if verify(&spec, raw) != OK:
         failure.code = E_INDEX_CHECKSUM
         raise_failure(&failure, "<shard index>", None)
     numbers = np.frombuffer(raw, dtype=">u8" if byteorder == "big" else "<u8", count=2 * entries)
@@ -170,6 +163,15 @@ def decode_index(data, chunks_per_shard, *, byteorder="little", checksums=1, ord
         limit = (1 << 63) - 1 if size is None else size
         check_table(table.reshape(-1, 2), limit, chunk_nbytes, tuple(chunks_per_shard))
     return table
+
+
+cdef int verify(const IndexSpec* spec, const char* raw) noexcept:
+    cdef int code
+    if spec.nbytes <= RELEASE_NBYTES:
+        return index_verify(spec, raw)
+    with nogil:
+        code = index_verify(spec, raw)
+    return code
 
 
 def check_table(table, size, chunk_nbytes, grid):

@@ -202,18 +202,8 @@ class ReadPlan:
         -----
         Releases the GIL while it decodes.
         """
-        if self._wanted is None:
-            if self.index_requests:
-                raise RuntimeError("requests(indexes) comes before decode")
-            self.requests()
-        assert self._wanted is not None
-        if len(buffers) != len(self._wanted):
-            raise ValueError(f"expected {len(self._wanted)} buffers, found {len(buffers)}")
         target = self._target(out)
-        held = [_as_bytes(data, one.key) for data, one in zip(buffers, self._wanted, strict=True)]
-        for data, one in zip(held, self._wanted, strict=True):
-            if data is not None and np.may_share_memory(data, target):
-                raise ValueError(f"the buffer for {one} and out share memory")
+        held = self._held(buffers, target)
         flat = self._flat(target)
         reads = []
         for touched in self._touched:
@@ -227,6 +217,19 @@ class ReadPlan:
         if flat.ndim != target.ndim and self._kept is None:
             target[...] = flat.reshape(self.shape)
         return target
+
+    def _held(self, buffers: Sequence[Any], target: Array) -> list[Array | None]:
+        """What was fetched, as arrays of bytes, none of which shares memory with the target."""
+        if self._wanted is None and self.index_requests:
+            raise RuntimeError("requests(indexes) comes before decode")
+        wanted = self.requests() if self._wanted is None else self._wanted
+        if len(buffers) != len(wanted):
+            raise ValueError(f"expected {len(wanted)} buffers, found {len(buffers)}")
+        held = [_as_bytes(data, one.key) for data, one in zip(buffers, wanted, strict=True)]
+        for data, one in zip(held, wanted, strict=True):
+            if data is not None and np.may_share_memory(data, target):
+                raise ValueError(f"the buffer for {one} and out share memory")
+        return held
 
     def _target(self, out: Any) -> Array:
         """The array that is written to."""
