@@ -242,6 +242,13 @@ def test_wrong_windows():
         cyzarr.read_many(array, [slice(None, None, -1)])
 
 
+def test_what_is_no_array():
+    array = opened(stored(), "memory", None)
+    for other in (VALUES, array.async_array if hasattr(array, "async_array") else array._async_array):
+        with pytest.raises(TypeError, match=r"expected a zarr\.Array, found"):
+            cyzarr.read_many(other, [0])
+
+
 def test_single_items():
     array = opened(stored(), "memory", None)
     found = cyzarr.read_many(array, [(3, 4), (5, -1)])

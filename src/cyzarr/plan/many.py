@@ -49,13 +49,15 @@ def read_many(array: zarr.Array[Any], selections: Sequence[Any], out: Any = None
     CorruptChunkError
         What is stored is not what the metadata says.
     TypeError, ValueError
-        `out` does not fit.
+        `out` does not fit, or `array` is none of zarr's.
 
     Notes
     -----
     Works whether or not cyzarr is switched on. Releases the GIL while it reads and decodes. What the kernels can't
     read, zarr reads, window by window.
     """
+    if not isinstance(array, zarr.Array):
+        raise TypeError(f"expected a zarr.Array, found {type(array).__name__}")
     shape = array.shape
     entries = [windows.basic_entries(one, shape) or byhand.product_entries(one, shape) for one in selections]
     shapes = [tuple(len(entry) for entry in one if not isinstance(entry, int)) for one in entries]
