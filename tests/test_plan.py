@@ -103,7 +103,7 @@ def test_no_more_is_asked_for_than_is_needed():
     assert index == ("c/0/0", -68, None)
     found = Objects(objects)
     indexes = found.fetch([index])
-    apart = plan.requests(indexes, max_gap_nbytes=-1)
+    apart = plan.requests(indexes, max_gap_nbytes=0)
     entries = np.frombuffer(indexes[0][:64], "<u8").reshape(2, 2, 2)
     assert [(one.start, one.stop) for one in apart] == sorted((int(e[0]), int(e.sum())) for e in entries[:, 1])
     assert len(plan.requests(indexes)) == 1
@@ -117,6 +117,18 @@ def test_a_window_of_an_uncompressed_chunk():
     out, ranges = read(cyzarr.plan(objects["zarr.json"], (slice(3, 5), slice(2, 4))), objects)
     assert ranges == [("c/0/0", 4 * (3 * 30 + 2), 4 * (4 * 30 + 4))]
     assert_same_values(out, np.ascontiguousarray(VALUES[3:5, 2:4]))
+
+
+def test_windows_of_uncompressed_inner_chunks():
+    codecs = [shard((20, 30), [le()], [le(), crc32c()], "start")]
+    objects = handmade.store(VALUES.copy(), (20, 30), codecs, np.zeros((), "i4")).objects
+    plan = cyzarr.plan(objects["zarr.json"], ([2, 17], slice(4, 6)))
+    out, ranges = read(plan, objects, max_gap_nbytes=8)
+    start = np.frombuffer(objects["c/0/0"][:8], "<u8")[0]
+    assert [(one.start - start, one.stop - start) for one in ranges] == [
+        (4 * (30 * r + 4), 4 * (30 * r + 6)) for r in (2, 17)
+    ]
+    assert_same_values(out, VALUES[[2, 17], 4:6])
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -270,6 +282,9 @@ def test_counts_of_buffers():
     plan.requests(Objects(objects).fetch(plan.index_requests))
     with pytest.raises(ValueError, match="expected 1 buffers, found 2"):
         plan.decode([b"", b""])
+    with pytest.raises(ValueError, match="must not be negative"):
+        plan.requests([None], max_nbytes=-1)
+    plan.requests(Objects(objects).fetch(plan.index_requests))
     with pytest.raises(TypeError, match="'c/0/0': expected a contiguous buffer, found int"):
         plan.decode([5])
 

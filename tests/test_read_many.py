@@ -145,6 +145,18 @@ def test_far_windows_of_an_uncompressed_chunk_are_read_apart(folders):
     assert counts.chunks_decoded == 1
 
 
+def test_a_store_is_asked_for_windows_of_uncompressed_inner_chunks():
+    store = AskedStore.of(stored([shard((32, 32), [le()], [le(), crc32c()], "end")]))
+    array = zarr.open_array(store, mode="r")
+    windows = [(slice(0, 2), slice(0, 32)), (slice(1, 4), slice(0, 32)), (slice(30, 32), slice(0, 32))]
+    with cyzarr.trace() as counts:
+        found = cyzarr.read_many(array, windows)
+    for key, one in zip(windows, found, strict=True):
+        assert_same_values(one, contiguous(VALUES[key]))
+    # Four rows once, and two more, unless all of a chunk lies within a gap.
+    assert counts.bytes_read <= 32 * 32 * 4 + 20 + 2
+
+
 @pytest.mark.parametrize("kind", STORES)
 def test_missing_objects(folders, kind):
     array = opened(stored(missing={(0, 1)}), kind, folders)

@@ -57,24 +57,31 @@ class Touched:
         nowhere = np.lib.stride_tricks.as_strided(item, part.shape, (0,) * (1 if part.points else len(part.places)))
         self.read = ChunkRead(part.program, part.picked, nowhere, key, part.points)
         asked = self.read.index_request
-        self.index_request = None if asked is None or self.read.touches_all else _index_range(key, *asked)
+        self.index_request = None if asked is None or self._is_whole() else _index_range(key, *asked)
         self.index: Any = None
+        # So long the object must be.
+        self.end = 0
         self.ranges: list[ByteRange] = []
+
+    def _is_whole(self) -> bool:
+        """Whether a shard is fetched whole: where all of it is touched, unless its index spares more than a gap."""
+        return self.read.touches_all and self.read.spared(MAX_GAP, MAX_NBYTES) <= MAX_GAP
 
     def ask(self, index: Any, max_gap: int, max_nbytes: int) -> list[ByteRange]:
         """The data to fetch, `index` being what was fetched of a shard's; None: there is no shard."""
-        self.index = index
-        if self.index_request is not None:
-            found = [] if index is None else [one for one in self.read.inner_requests(index) if one[1] > 0]
-            joined = merge(found, max_gap, max_nbytes)
-        elif self.read.whole or self.read.index_request is not None or self.read.stored_nbytes is None:
-            joined = []
-        else:
-            ((offset, nbytes),) = self.read.chunk_requests()
-            joined = [] if nbytes == self.read.stored_nbytes else [(offset, offset + nbytes)]
-        self.ranges = [ByteRange(self.key, *one) for one in joined]
-        if not joined and self.index_request is None:
-            self.ranges = [ByteRange(self.key, 0, None)]
+        self.index, self.end = index, 0
+        found: list[tuple[int, int]] = []
+        if self.index_request is None:
+            if not self.read.whole and self.read.index_request is None and self.read.stored_nbytes is not None:
+                found = self.read.chunk_requests(max_gap, max_nbytes)
+            if found in ([], [(0, self.read.stored_nbytes)]):
+                self.ranges = [ByteRange(self.key, 0, None)]
+                return self.ranges
+        elif index is not None and self.read.windowed:
+            found, self.end = self.read.window_requests(index, max_gap, max_nbytes)
+        elif index is not None:
+            found = [one for one in self.read.inner_requests(index) if one[1] > 0]
+        self.ranges = [ByteRange(self.key, *one) for one in merge(found, max_gap, max_nbytes)]
         return self.ranges
 
     def read_into(self, out: Array, buffers: list[Array | None]) -> tuple[ChunkRead, Any]:
@@ -82,10 +89,10 @@ class Touched:
         target, place = self.part.target(out)
         read = ChunkRead(self.part.program, self.part.picked, target, self.key, self.part.points)
         if self.index_request is not None and self.index is not None:
-            read.set_parts(self._checked(buffers), index=self.index)
-        elif self.index_request is not None or buffers[0] is None:
+            read.set_parts(self._checked(buffers), index=self.index, end=self.end)
+        elif self.index_request is not None or all(data is None for data in buffers):
             read.set_missing()
-        elif self.ranges[0].stop is None:
+        elif self.ranges[0].stop is None and buffers[0] is not None:
             read.set_object(buffers[0])
         else:
             read.set_parts(self._checked(buffers), size=read.stored_nbytes)
@@ -155,8 +162,10 @@ class ReadPlan:
         CorruptChunkError
             An index is too short, too long or corrupt, or an entry that the selection needs is wrong.
         ValueError
-            There are not as many indexes as `index_requests`.
+            There are not as many indexes as `index_requests`, or a limit is negative.
         """
+        if max_gap_nbytes < 0 or max_nbytes < 0:
+            raise ValueError(f"limits must not be negative, found {max_gap_nbytes} and {max_nbytes}")
         if len(indexes) != len(self.index_requests):
             raise ValueError(f"expected {len(self.index_requests)} indexes, found {len(indexes)}")
         left = iter(indexes)

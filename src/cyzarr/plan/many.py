@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,10 @@ from cyzarr.plan.chunkreads import decode
 from cyzarr.plan.program import NotNativeError, grid_of
 from cyzarr.stores import fetch, plain, tasks
 from cyzarr.stores.getters import key_of
+from cyzarr.stores.ranges import merge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     Array = np.ndarray[Any, Any]
 
@@ -154,11 +156,20 @@ class Shared:
     def touches_all(self) -> bool:
         return any(read.touches_all for read in self.reads)
 
-    def chunk_requests(self) -> list[tuple[int, int]]:
-        """One range around all."""
-        found = [one for read in self.reads for one in read.chunk_requests()]
-        first = min(offset for offset, _ in found)
-        return [(first, max(offset + nbytes for offset, nbytes in found) - first)]
+    @property
+    def windowed(self) -> bool:
+        return self.reads[0].windowed
+
+    def spared(self, *limits: int) -> int:
+        return min(read.spared(*limits) for read in self.reads if read.touches_all)
+
+    def chunk_requests(self, *limits: int) -> list[tuple[int, int]]:
+        """The ranges that any of them needs."""
+        return _union(one for read in self.reads for one in read.chunk_requests(*limits))
+
+    def window_requests(self, index: Any, *limits: int) -> tuple[list[tuple[int, int]], int]:
+        found = [read.window_requests(index, *limits) for read in self.reads]
+        return _union(one for ranges, _ in found for one in ranges), max(end for _, end in found)
 
     def inner_requests(self, index: Any, size: int | None = None) -> list[tuple[int, int]]:
         """Each touched inner chunk once."""
@@ -172,9 +183,14 @@ class Shared:
         for read in self.reads:
             read.set_object(data)
 
-    def set_parts(self, parts: Any, size: int | None = None, index: Any = None) -> None:
+    def set_parts(self, parts: Any, size: int | None = None, index: Any = None, end: int = 0) -> None:
         for read in self.reads:
-            read.set_parts(parts, size=size, index=index)
+            read.set_parts(parts, size=size, index=index, end=end)
+
+
+def _union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same bytes as ascending ranges, none of which meets another."""
+    return [(start, stop - start) for start, stop in merge(sorted(ranges), 0, sys.maxsize)]
 
 
 def _read_by_store(array: Any, entries: list[tuple[Any, ...]], slots: list[Array]) -> bool:
