@@ -339,10 +339,3 @@ def test_rectilinear_grids():
         objects = {key: value.to_bytes() for key, value in store.items()}
         out, _ = read(cyzarr.plan(objects["zarr.json"], (slice(1, 19, 3), [0, 29])), objects)
     assert_same_values(out, VALUES[1:19:3][:, [0, 29]])
-
-
-def test_the_package_is_the_function():
-    import cyzarr.plan.direct
-
-    assert callable(cyzarr.plan)
-    assert "ReadPlan" in repr(cyzarr.plan(sharded(VALUES)["zarr.json"], 0))

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cyzarr.lazy.transform import IndexTransform
     from cyzarr.lazy.view import LazyArray, Partition
     from cyzarr.observe import Trace, trace
-    from cyzarr.plan.byhand import ByteRange, ReadPlan
-    from cyzarr.plan.many import read_many
+    from cyzarr.planning.byhand import ByteRange, ReadPlan, plan
+    from cyzarr.planning.many import read_many
 
 __version__ = "0.1.0"
 
@@ -50,6 +50,7 @@ __all__ = [
     "enable",
     "enabled",
     "explain",
+    "plan",
     "read_many",
     "status",
     "trace",
@@ -58,7 +59,7 @@ __all__ = [
 _HOMES = {
     "ArrayMap": "cyzarr.lazy.maps",
     "BoundsCheckError": "cyzarr.errors",
-    "ByteRange": "cyzarr.plan.byhand",
+    "ByteRange": "cyzarr.planning.byhand",
     "BytesCodec": "cyzarr.codecs.bytes",
     "CodecPipeline": "cyzarr.codecs.pipeline",
     "ConstantMap": "cyzarr.lazy.maps",
@@ -70,7 +71,7 @@ _HOMES = {
     "IndexTransform": "cyzarr.lazy.transform",
     "LazyArray": "cyzarr.lazy.view",
     "Partition": "cyzarr.lazy.view",
-    "ReadPlan": "cyzarr.plan.byhand",
+    "ReadPlan": "cyzarr.planning.byhand",
     "ShardingCodec": "cyzarr.codecs.sharding",
     "Status": "cyzarr.activate",
     "Trace": "cyzarr.observe",
@@ -79,13 +80,11 @@ _HOMES = {
     "enable": "cyzarr.activate",
     "enabled": "cyzarr.activate",
     "explain": "cyzarr.explaining.explain",
-    "read_many": "cyzarr.plan.many",
+    "plan": "cyzarr.planning.byhand",
+    "read_many": "cyzarr.planning.many",
     "status": "cyzarr.activate",
     "trace": "cyzarr.observe",
 }
-
-# `plan` is a package that can be called.
-_PACKAGES = ("kernels", "plan")
 
 
 def __getattr__(name: str) -> Any:
@@ -93,10 +92,10 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(_HOMES[name]), name)
         globals()[name] = found
         return found
-    if name in _PACKAGES:
-        return importlib.import_module(f"cyzarr.{name}")
+    if name == "kernels":
+        return importlib.import_module("cyzarr.kernels")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_PACKAGES, "__version__"]
+    return [*__all__, "kernels", "__version__"]

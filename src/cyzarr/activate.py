@@ -104,7 +104,7 @@ def _wanted() -> list[Patch] | None:
 
         from cyzarr import _zarr, rules
         from cyzarr.codecs import pipeline
-        from cyzarr.plan import asyncread, direct
+        from cyzarr.planning import asyncread, direct
     except ImportError as error:
         warn_once(f"cyzarr's kernels can't be loaded, zarr stays as it was: {error}")
         return None
@@ -160,7 +160,7 @@ def enable() -> bool:
         if wanted is None:
             return False
         from cyzarr import config, observe
-        from cyzarr.plan import direct
+        from cyzarr.planning import direct
 
         if not _place_all(wanted):
             return False
@@ -212,7 +212,7 @@ def disable() -> None:
     with _lock:
         if not _on:
             return
-        from cyzarr.plan import direct
+        from cyzarr.planning import direct
 
         direct.set_active(False)
         _on = False

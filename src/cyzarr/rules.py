@@ -44,7 +44,7 @@ def set_original(name: str, function: Any) -> None:
 
 
 def is_active() -> bool:
-    from cyzarr.plan import direct
+    from cyzarr.planning import direct
 
     return bool(direct.is_active())
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import zarr
 
-from cyzarr.plan import viewreads
+from cyzarr.planning import viewreads
 from lazy.support import CountingStore
 
 HUGE = (1 << 63) - 1

@@ -10,7 +10,7 @@ from cyzarr import _zarr, config, observe
 from cyzarr.codecs.loading import NOT_NATIVE
 from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels.chunks import ChunkRead, run_reads
-from cyzarr.plan.chunkreads import (
+from cyzarr.planning.chunkreads import (
     NotNativeError,
     add_counts,
     decode,

@@ -24,7 +24,7 @@ def load_reading() -> tuple[Any, Any] | None:
     """The modules that read; None, with one warning, where the kernels can't be loaded: zarr then reads as it did."""
     try:
         from cyzarr import observe
-        from cyzarr.plan import chunkreads
+        from cyzarr.planning import chunkreads
     except ImportError as error:
         from cyzarr.notes import warn_once
 
@@ -139,7 +139,7 @@ async def batched_read(self: Any, batch_info: Iterable[Any], out: Any, drop_axes
 
 
 def _is_active() -> bool:
-    from cyzarr.plan import direct
+    from cyzarr.planning import direct
 
     return bool(direct.is_active())
 

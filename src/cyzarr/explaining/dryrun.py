@@ -19,7 +19,7 @@ import zarr
 
 from cyzarr import _zarr
 from cyzarr.codecs.pipeline import CodecPipeline
-from cyzarr.plan.chunkreads import NotNativeError, normalize, plan_batch
+from cyzarr.planning.chunkreads import NotNativeError, normalize, plan_batch
 from cyzarr.stores import fetch
 from cyzarr.stores.getters import Source
 from cyzarr.stores.ranges import UNTOLD, Parts, Ranges, Request

@@ -13,8 +13,8 @@ from cyzarr.explaining.advice import advise
 from cyzarr.explaining.dryrun import Wanted, dry_run
 from cyzarr.explaining.layout import Layout, layout_of
 from cyzarr.explaining.stages import Stage, stages_of
-from cyzarr.plan.grids import Axis
-from cyzarr.plan.program import NotNativeError, compile_array, compile_grid
+from cyzarr.planning.grids import Axis
+from cyzarr.planning.program import NotNativeError, compile_array, compile_grid
 from cyzarr.stores.plain import is_plain
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from zarr.codecs import TransposeCodec
 from zarr.codecs._v2 import V2Codec
 
 from cyzarr.kernels import decompress
-from cyzarr.plan import foreign
-from cyzarr.plan.program import DECODERS, describe_index, kind_of
+from cyzarr.planning import foreign
+from cyzarr.planning.program import DECODERS, describe_index, kind_of
 
 NATIVE = "native"
 STRIDES = "native: strides, costs nothing"

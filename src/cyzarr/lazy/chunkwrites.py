@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cyzarr import _zarr, config
 from cyzarr.kernels.chunks import ChunkRead, run_reads
 from cyzarr.lazy import sources
-from cyzarr.plan.chunkreads import NotNativeError, program_for
+from cyzarr.planning.chunkreads import NotNativeError, program_for
 from cyzarr.stores import plain
 
 if TYPE_CHECKING:

@@ -110,7 +110,7 @@ _direct: Any = None
 def _load_direct() -> Any:
     """The direct road, which needs zarr: loaded when a zarr array is read."""
     global _direct
-    from cyzarr.plan import viewreads
+    from cyzarr.planning import viewreads
 
     _direct = viewreads
     return viewreads

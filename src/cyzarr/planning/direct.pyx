@@ -24,11 +24,11 @@ from cyzarr.kernels.files cimport nowait_works
 from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
-from cyzarr.plan import grids
-from cyzarr.plan.basic cimport Key, keep_axis, parse
-from cyzarr.plan.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
-from cyzarr.plan.fields import picked_field
-from cyzarr.plan.program import NotNativeError, compile_array, compile_grid, key_style, runs_python
+from cyzarr.planning import grids
+from cyzarr.planning.basic cimport Key, keep_axis, parse
+from cyzarr.planning.fancy import normalize_blocks, normalize_coordinates, normalize_mask, normalize_orthogonal
+from cyzarr.planning.fields import picked_field
+from cyzarr.planning.program import NotNativeError, compile_array, compile_grid, key_style, runs_python
 from cyzarr.stores.plain import PLAIN, WATCHED
 
 cnp.import_array()

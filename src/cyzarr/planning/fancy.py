@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cyzarr import _zarr
-from cyzarr.plan.grids import Axis
+from cyzarr.planning.grids import Axis
 
 Entries = tuple[tuple[Any, ...], tuple[int, ...] | None] | None
 

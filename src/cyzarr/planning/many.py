@@ -13,9 +13,9 @@ from zarr.core.sync import sync
 
 from cyzarr import _zarr, observe
 from cyzarr.kernels.chunks import ChunkRead, run_reads
-from cyzarr.plan import byhand, grids, windows
-from cyzarr.plan.chunkreads import decode
-from cyzarr.plan.program import NotNativeError, grid_of
+from cyzarr.planning import byhand, grids, windows
+from cyzarr.planning.chunkreads import decode
+from cyzarr.planning.program import NotNativeError, grid_of
 from cyzarr.stores import fetch, plain, tasks
 from cyzarr.stores.getters import key_of
 from cyzarr.stores.ranges import merge

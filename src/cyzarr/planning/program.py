@@ -14,8 +14,8 @@ from zarr.codecs._v2 import V2Codec
 from cyzarr import _zarr
 from cyzarr.kernels.program import Program
 from cyzarr.metadata import read_pipeline_metadata
-from cyzarr.plan import foreign
-from cyzarr.plan.grids import Grid
+from cyzarr.planning import foreign
+from cyzarr.planning.grids import Grid
 
 
 class NotNativeError(Exception):

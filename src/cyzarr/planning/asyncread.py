@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cyzarr.plan import direct
-from cyzarr.plan.fancy import normalize_coordinates, normalize_mask, normalize_orthogonal
+from cyzarr.planning import direct
+from cyzarr.planning.fancy import normalize_coordinates, normalize_mask, normalize_orthogonal
 
 # zarr's own coroutine functions, by name; set by activate.
 _zarr: dict[str, Any] = {}

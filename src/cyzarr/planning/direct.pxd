@@ -4,7 +4,7 @@ cimport numpy as cnp
 from cyzarr.kernels.program cimport Program
 from cyzarr.kernels.readplan cimport Read
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
-from cyzarr.plan.basic cimport Key
+from cyzarr.planning.basic cimport Key
 
 cdef enum StoreKind:
     LOCAL = 1

@@ -16,7 +16,7 @@ from zarr.core.buffer import cpu
 from cyzarr import _zarr, config, observe
 from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels.chunks import ChunkRead, run_reads
-from cyzarr.plan.program import NotNativeError, compile_chain
+from cyzarr.planning.program import NotNativeError, compile_chain
 from cyzarr.stores import fetch, indexcache, plain, tasks
 from cyzarr.stores.getters import key_of
 

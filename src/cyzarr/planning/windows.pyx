@@ -11,8 +11,8 @@ from cyzarr.kernels.execute cimport ReadHolder, read_raise
 from cyzarr.kernels.readplan cimport Read
 from cyzarr.kernels.status cimport OK
 from cyzarr.kernels.types cimport MAX_NDIM, Span
-from cyzarr.plan.basic cimport Key, parse
-from cyzarr.plan.direct cimport LOCAL, Compiled, count_served, entry_spans, look_up, native, new_read
+from cyzarr.planning.basic cimport Key, parse
+from cyzarr.planning.direct cimport LOCAL, Compiled, count_served, entry_spans, look_up, native, new_read
 
 cnp.import_array()
 

@@ -17,8 +17,8 @@ import numpy as np
 from cyzarr import _zarr
 from cyzarr.errors import BoundsCheckError
 from cyzarr.kernels.chunks import ChunkRead, run_reads
-from cyzarr.plan import fancy, grids
-from cyzarr.plan.program import NotNativeError, grid_of
+from cyzarr.planning import fancy, grids
+from cyzarr.planning.program import NotNativeError, grid_of
 from cyzarr.stores.fetch import raise_first
 from cyzarr.stores.ranges import Parts, Request, check_length, merge
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cyzarr.plan.direct cimport Compiled, count_served, native, read_entries
+from cyzarr.planning.direct cimport Compiled, count_served, native, read_entries
 
 
 def native_dtype(array):

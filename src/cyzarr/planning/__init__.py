@@ -1,0 +1,1 @@
+"""From zarr's objects to kernel descriptions."""
