@@ -25,6 +25,8 @@ cdef class ChunkRead:
     cdef tuple position(self, Py_ssize_t number)
     cdef list touched(self, const Read* read)
     cdef dict entries(self, index, size)
+    cdef bint _takes_all(self)
+    cdef _inner_numbers(self)
     cdef list needed(self, dict places, Py_ssize_t max_gap, Py_ssize_t max_nbytes)
     cdef int need_product(self, Joined* joined, dict places) except -1
     cdef int need_points(self, Joined* joined, dict places) except -1

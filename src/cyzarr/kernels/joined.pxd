@@ -26,8 +26,8 @@ cdef int joined_end(Joined* joined) noexcept nogil
 # What ascending spans pick from an uncompressed chunk that starts at `base`.
 cdef int joined_product(Joined* joined, const Node* leaf, const Span* spans, Py_ssize_t itemsize,
                         Py_ssize_t base) noexcept nogil
-# Items at these offsets, ascending; chunks[k] tells where the chunk of the k-th starts.
-cdef int joined_items(Joined* joined, const Py_ssize_t[::1] offsets, const Py_ssize_t[::1] chunks,
+# Items at these offsets, ascending, of chunks that begin at these starts, ascending.
+cdef int joined_items(Joined* joined, const Py_ssize_t[::1] offsets, const Py_ssize_t[::1] starts,
                       Py_ssize_t itemsize) noexcept nogil
 
 # As (offset, nbytes), ascending and disjoint.

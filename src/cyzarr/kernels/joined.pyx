@@ -128,17 +128,19 @@ cdef int joined_product(Joined* joined, const Node* leaf, const Span* spans, Py_
     return joined_end(joined) if code == OK else code
 
 
-cdef int joined_items(Joined* joined, const Py_ssize_t[::1] offsets, const Py_ssize_t[::1] chunks,
+cdef int joined_items(Joined* joined, const Py_ssize_t[::1] offsets, const Py_ssize_t[::1] starts,
                       Py_ssize_t itemsize) noexcept nogil:
-    cdef Py_ssize_t k
+    cdef Py_ssize_t k, chunk = 0
     cdef int code = OK
     for k in range(offsets.shape[0]):
-        if k and chunks[k] == chunks[k - 1] and offsets[k] == offsets[k - 1]:
+        if k and offsets[k] == offsets[k - 1]:
             continue
-        if k and chunks[k] != chunks[k - 1]:
+        while chunk < starts.shape[0] and starts[chunk] <= offsets[k]:
             code = joined_end(joined)
-        if code == OK:
-            code = joined_add(joined, offsets[k], offsets[k] + itemsize)
+            chunk += 1
+            if code != OK:
+                return code
+        code = joined_add(joined, offsets[k], offsets[k] + itemsize)
         if code != OK:
             return code
     return joined_end(joined)
