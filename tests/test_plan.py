@@ -249,7 +249,7 @@ def test_a_range_that_is_missing_while_its_index_is_there():
     objects = sharded(VALUES)
     plan = cyzarr.plan(objects["zarr.json"], (3, 4))
     plan.requests(Objects(objects).fetch(plan.index_requests))
-    with pytest.raises(CorruptChunkError, match=r"chunk 'c/0/0': the store has the shard, but not this range"):
+    with pytest.raises(CorruptChunkError, match=r"chunk 'c/0/0': the store has the object, but not this range"):
         plan.decode([None])
 
 

@@ -221,3 +221,40 @@ def test_a_chunk_of_another_length(opened, layout):
     array = zarr.open_array(StorePath(opened, "in/side"), mode="r")
     with cyzarr.enabled(), pytest.raises(cyzarr.CorruptChunkError, match="c/0/0"):
         array[3]
+
+
+# -- what fsspec's filesystems cost -----------------------------------------------------------
+
+
+def test_archives_and_listings_of_fsspec(tmp_path):
+    """Members of an archive are read whole; no folder is listed for a length."""
+    fsspec = pytest.importorskip("fsspec")
+    import zipfile
+
+    from fsspec.implementations.memory import MemoryFileSystem
+    from zarr.storage import FsspecStore
+
+    from cyzarr.stores.kinds import kind_of
+
+    class Listing(MemoryFileSystem):
+        protocol = "listing"
+        info = fsspec.AbstractFileSystem.info
+
+    def store_of(filesystem, path):
+        try:
+            from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
+        except ImportError:
+            pytest.skip("this fsspec wraps no synchronous filesystems")
+        return FsspecStore(AsyncFileSystemWrapper(filesystem, asynchronous=True), path=path, read_only=True)
+
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("c/0", bytes(1000))
+    archived = store_of(fsspec.filesystem("zip", fo=str(tmp_path / "a.zip")), "")
+    listed = store_of(Listing(), "/x")
+    plain = store_of(MemoryFileSystem(), "/x")
+    for held, stream, told in [(archived, True, None), (listed, False, False), (plain, False, True)]:
+        for one in (held, LoggingStore(held, log_level="ERROR")):
+            kind = kind_of(one)
+            assert kind.is_stream(one, "c/0") is stream
+            if told is not None:
+                assert kind.tells_sizes(one) is told

@@ -220,12 +220,11 @@ def reads_missing(config: Any) -> bool:
 def coalesce_limits(config: Any) -> tuple[int, int]:
     """(gap, length) in bytes up to which two ranges of one object are asked for as one.
 
-    An array's own from zarr 3.3 on; before, zarr's later defaults.
+    An array's own from zarr 3.3 on; before, zarr's later defaults. zarr takes any integer.
     """
-    return (
-        getattr(config, "sharding_coalesce_max_gap_bytes", 1 << 20),
-        getattr(config, "sharding_coalesce_max_bytes", 16 << 20),
-    )
+    gap = getattr(config, "sharding_coalesce_max_gap_bytes", 1 << 20)
+    length = getattr(config, "sharding_coalesce_max_bytes", 16 << 20)
+    return min(max(gap, 0), 1 << 62), min(max(length, 0), 1 << 62)
 
 
 def nd_buffer(values: np.ndarray[Any, Any]) -> Any:

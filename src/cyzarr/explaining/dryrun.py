@@ -22,7 +22,7 @@ from cyzarr.codecs.pipeline import CodecPipeline
 from cyzarr.planning.chunkreads import NotNativeError, normalize, plan_batch
 from cyzarr.stores import fetch
 from cyzarr.stores.getters import Source
-from cyzarr.stores.ranges import UNTOLD, Parts, Ranges, Request
+from cyzarr.stores.ranges import HELD, UNTOLD, Parts, Ranges, Request
 from cyzarr.stores.tasks import together
 
 if TYPE_CHECKING:
@@ -216,6 +216,8 @@ class DryAsker(fetch.Asker):
         size = await self.size(source)
         if isinstance(request, Ranges):
             return self.parts(request, size)
+        if request is HELD:
+            return size
         if request.size:
             self.wanted.size_requests += 1
             return size

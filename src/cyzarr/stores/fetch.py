@@ -19,7 +19,7 @@ from cyzarr.errors import CorruptChunkError
 from cyzarr.loops import in_a_loop
 from cyzarr.stores import indexcache
 from cyzarr.stores.getters import Source
-from cyzarr.stores.ranges import SIZE, UNTOLD, WHOLE, Parts, Ranges, Request, check_length, in_words, telling
+from cyzarr.stores.ranges import HELD, SIZE, UNTOLD, WHOLE, Parts, Ranges, Request, check_length, in_words, telling
 from cyzarr.stores.tasks import together
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Talk = Generator[list[Request | Ranges | Index], list[Any], None]
 
 
-def requests_of(read: ChunkRead, partial: bool, spec: Any, size: int | str | None = "ask") -> Talk:
+def requests_of(read: ChunkRead, partial: bool, spec: Any, size: str = "ask") -> Talk:
     """Ask for the bytes that a read needs, and give them to it.
 
     Parameters
@@ -54,9 +54,9 @@ def requests_of(read: ChunkRead, partial: bool, spec: Any, size: int | str | Non
         Whether parts of the object may be asked for.
     spec : ArraySpec
         Its config holds the limits up to which neighbouring ranges are asked for as one.
-    size : int, None or {"ask", "probe", "dear"}
-        The object's length in bytes (None: there is no such object) where it is at hand. Else how it can be had: from
-        the store, by asking for bytes around its end, or only by reading it.
+    size : {"held", "ask", "probe", "dear"}
+        How an object's length can be had: at once, from the store, by asking for bytes around its end, or only by
+        reading it.
 
     Yields
     ------
@@ -80,7 +80,7 @@ def requests_of(read: ChunkRead, partial: bool, spec: Any, size: int | str | Non
         yield from _whole_request(read)
 
 
-def may_narrow(size: int | str | None) -> bool:
+def may_narrow(size: str) -> bool:
     """Whether parts of uncompressed chunks may be asked for: the object's length is checked then, if it isn't dear."""
     return size != "dear" or not config.setting("cyzarr.check_remote_size")
 
@@ -94,7 +94,7 @@ def _whole_request(read: ChunkRead) -> Talk:
 
 
 def _shard_requests(
-    read: ChunkRead, index_request: tuple[str, int], limits: tuple[int, int], size: int | str | None, narrow: bool
+    read: ChunkRead, index_request: tuple[str, int], limits: tuple[int, int], size: str, narrow: bool
 ) -> Talk:
     """The index, then what is needed of the touched inner chunks, neighbours together."""
     location, nbytes = index_request
@@ -126,13 +126,9 @@ def _shard_requests(
             read.set_missing()
             return
         raise_first(read.key, parts)
-        raise CorruptChunkError(
-            f"chunk {read.key!r}: the shard is shorter than its index says: expected at least {end} bytes,"
-            f" found {found} (at offset 0, length {found})",
-            read.key,
-            offset=0,
-            length=found,
-        )
+        # The length contradicts the index, which the whole object shows to be so, or not.
+        yield from _whole_request(read)
+        return
     read.set_parts([(start, part) for start, _, part in parts], index=index, end=end)
 
 
@@ -150,7 +146,7 @@ def reaches(found: int | None, end: int) -> bool:
     return found == UNTOLD or (found is not None and found >= end)
 
 
-def _with_length(wanted: list[Any], end: int, size: int | str | None) -> Generator[Any, list[Any], tuple[Any, Any]]:
+def _with_length(wanted: list[Any], end: int, size: str) -> Generator[Any, list[Any], tuple[Any, Any]]:
     """The answers, and with them the object's length, unless the user doesn't want it: then it is UNTOLD.
 
     Where the store doesn't tell it, the last byte before `end` and the one after it are asked for: a length of more
@@ -159,14 +155,15 @@ def _with_length(wanted: list[Any], end: int, size: int | str | None) -> Generat
     found: Any = UNTOLD
     if not config.setting("cyzarr.check_remote_size"):
         return (yield wanted), found
-    if not isinstance(size, str):
-        return (yield wanted), size
     if size == "ask":
         *answers, found = yield [*wanted, SIZE]
     else:
         answers = yield wanted
-    if found in (None, UNTOLD) and not all(map(is_missing, answers)):
-        (tail,) = yield [Request(start=end - 1, stop=end + 1)]
+    if size == "held":
+        # Looked at last: who writes meanwhile writes what is read.
+        (found,) = yield [HELD]
+    elif found in (None, UNTOLD) and not all(map(is_missing, answers)):
+        (tail,) = yield [Request(start=end - 1, stop=end + 1, probe=True)]
         found = None if tail is None else end - 1 + tail.size
     return answers, found
 
@@ -184,14 +181,14 @@ def raise_first(key: str, parts: Parts) -> None:
             check_length(key, request, part)
             continue
         raise CorruptChunkError(
-            f"chunk {key!r}: the store has the shard, but not this range ({in_words(request.byte_range())})",
+            f"chunk {key!r}: the store has the object, but not this range ({in_words(request.byte_range())})",
             key,
             offset=start,
             length=stop - start,
         )
 
 
-def _window_requests(read: ChunkRead, limits: tuple[int, int], size: int | str | None) -> Talk:
+def _window_requests(read: ChunkRead, limits: tuple[int, int], size: str) -> Talk:
     """The ranges of an uncompressed chunk that are needed, and at the same time the object's length."""
     stored: int = read.stored_nbytes or 0
     check = config.setting("cyzarr.check_remote_size")
@@ -200,7 +197,8 @@ def _window_requests(read: ChunkRead, limits: tuple[int, int], size: int | str |
         yield from _whole_request(read)
         return
     parts: list[Any]
-    if size is None or size == "probe":
+    (held,) = (yield [HELD]) if size == "held" else (UNTOLD,)
+    if held is None or size == "probe":
         # What isn't there is asked for once. Without an event loop that costs no time.
         (parts,), found = yield from _with_length([Ranges(ranges[:1], *limits, by_get=True)], stored, size)
         if ranges[1:] and not is_missing(parts):
@@ -212,18 +210,11 @@ def _window_requests(read: ChunkRead, limits: tuple[int, int], size: int | str |
         # Some stores say 0 of what is not there.
         read.set_missing()
         return
-    if found is None or any(part is None for *_, part in parts):
-        # Gone meanwhile, or the store contradicts itself: the whole object says what is true.
+    if any(part is None for *_, part in parts) or (check and found != stored):
+        # Gone or replaced meanwhile, wrong, or the store tells another length than it gives (an archive's, a filter's):
+        # the whole object says what is true.
         yield from _whole_request(read)
         return
-    if check and found != stored:
-        raise CorruptChunkError(
-            f"chunk {read.key!r}: the stored chunk has a wrong length: expected {stored} bytes,"
-            f" found {found} (at offset 0, length {found})",
-            read.key,
-            offset=0,
-            length=found,
-        )
     for start, stop, part in parts:
         check_length(read.key, Request(start=start, stop=stop), part)
     read.set_parts([(start, part) for start, _, part in parts], size=stored)
@@ -243,7 +234,7 @@ class Asker:
     async def fetch(self, read: ChunkRead, getter: Any, spec: Any) -> ChunkRead:
         """Fetch the bytes that a read needs, and give them to it."""
         source = Source.of(getter, read.key)
-        talk = requests_of(read, source.partial, spec, source.size_or("ask"))
+        talk = requests_of(read, source.partial, spec, source.size_how("ask"))
         answers: Any = None
         while True:
             try:
@@ -259,11 +250,14 @@ class Asker:
         if isinstance(request, Ranges):
             parts = await source.kind.read_many(source.store, source.key, request, self.limit)
             return counted(self.totals, parts)
+        if request is HELD:
+            return source.size_at_hand()
         if request.size:
             return counted(self.totals, await size_or_untold(source))
         byte_range = request.byte_range()
-        with telling(source.key, byte_range):
+        with telling(source.key, byte_range, request.probe):
             return counted(self.totals, await source.kind.read(source.store, source.key, byte_range))
+        return None
 
     async def ask_index(self, source: Source, index: Index) -> Any:
         """A shard's index: kept, brought by another read that is under way, or asked for."""
@@ -296,7 +290,7 @@ async def size_or_untold(source: Source) -> int | None:
 def fetch_sync(read: ChunkRead, getter: Any, spec: Any, totals: dict[str, int]) -> None:
     """The synchronous twin of Asker.fetch, for getters with `get_sync`; a length that isn't at hand is probed there."""
     source = Source.of(getter, read.key)
-    talk = requests_of(read, source.partial, spec, source.size_or("probe"))
+    talk = requests_of(read, source.partial, spec, source.size_how("probe"))
     answers: Any = None
     while True:
         try:
@@ -312,9 +306,12 @@ def ask_sync(source: Source, request: Request | Ranges | Index, totals: dict[str
         return ask_index_sync(source, request, totals)
     if isinstance(request, Ranges):
         return counted(totals, source.kind.read_many_sync(source.store, source.key, request))
+    if request is HELD:
+        return source.size_at_hand()
     byte_range = request.byte_range()
-    with telling(source.key, byte_range):
+    with telling(source.key, byte_range, request.probe):
         return counted(totals, source.kind.read_sync(source.store, source.key, byte_range))
+    return None
 
 
 def ask_index_sync(source: Source, index: Index, totals: dict[str, int]) -> Any:

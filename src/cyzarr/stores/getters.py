@@ -58,9 +58,12 @@ class Source:
             and not self.kind.is_stream(self.store, self.key)
         )
 
-    def size_or(self, otherwise: str) -> int | str | None:
-        """The object's length where it is at hand (None: it isn't there); else how it can be had."""
-        size = self.kind.size_at_hand(self.store, self.key)
-        if size != UNTOLD:
-            return size
+    def size_at_hand(self) -> int | None:
+        """The object's length in bytes; None where there is none; UNTOLD where only the store's methods tell."""
+        return self.kind.size_at_hand(self.store, self.key)
+
+    def size_how(self, otherwise: str) -> str:
+        """How the object's length is had: "held" at once, else as `fetch.requests_of` has it."""
+        if self.size_at_hand() != UNTOLD:
+            return "held"
         return otherwise if otherwise == "probe" or self.kind.tells_sizes(self.store) else "dear"

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of a stored object: its length, the bytes from start to stop, its last bytes, or all of it."""
+    """What is asked of a stored object: its length, the bytes from start to stop, its last bytes, or all of it.
+
+    `probe`: about where it ends; a store may refuse to say, which is as if there were nothing.
+    """
 
     size: bool = False
     start: int = 0
     stop: int | None = None
     last: int | None = None
+    probe: bool = False
 
     def byte_range(self) -> Any:
         """The same as zarr's byte request."""
@@ -63,6 +67,8 @@ class Parts(list[Any]):
 
 WHOLE = Request()
 SIZE = Request(size=True)
+# The length where it is at hand, which is no request.
+HELD = Request(size=True)
 
 
 def merge(ranges: Iterable[tuple[int, int]], max_gap: int, max_nbytes: int) -> list[tuple[int, int]]:
@@ -125,10 +131,12 @@ def cut(data: Any, byte_range: Any) -> Any:
 
 
 @contextmanager
-def telling(key: str, byte_range: Any) -> Iterator[None]:
-    """A store's own error tells what was asked, too."""
+def telling(key: str, byte_range: Any, probe: bool = False) -> Iterator[None]:
+    """A store's own error tells what was asked, too; that of a probe is left out."""
     try:
         yield
     except Exception as error:
+        if probe:
+            return
         error.add_note(f"while reading {key!r} ({in_words(byte_range)})")
         raise

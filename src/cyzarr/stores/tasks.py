@@ -13,23 +13,20 @@ async def together(asked: Sequence[Coroutine[Any, Any, Any]], limit: int | None 
     """All answers, in order, at most `limit` at once. With the first error, the others are given up and waited for."""
     if len(asked) == 1:
         return [await asked[0]]
-    if limit is not None and limit < len(asked):
-        turns = asyncio.Semaphore(limit)
-        asked = [_in_turn(turns, one) for one in asked]
-    tasks = [asyncio.ensure_future(one) for one in asked]
+    turns = asyncio.Semaphore(len(asked) if limit is None else limit)
+    tasks = [asyncio.ensure_future(_in_turn(turns, one)) for one in asked]
     try:
         return await asyncio.gather(*tasks)
     finally:
         await give_up(tasks)
+        # One that never had its turn is not left un-awaited.
+        for one in asked:
+            one.close()
 
 
 async def _in_turn(turns: asyncio.Semaphore, asked: Coroutine[Any, Any, Any]) -> Any:
-    try:
-        async with turns:
-            return await asked
-    finally:
-        # One that never had its turn is not left un-awaited.
-        asked.close()
+    async with turns:
+        return await asked
 
 
 async def give_up(tasks: Iterable[asyncio.Future[Any]]) -> None:

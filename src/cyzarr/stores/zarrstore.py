@@ -11,7 +11,7 @@ from zarr.core.sync import sync
 from zarr.storage import LoggingStore, WrapperStore
 
 from cyzarr import _zarr
-from cyzarr.stores import athand
+from cyzarr.stores import athand, filesystems
 from cyzarr.stores.kinds import StoreKind, add_kind
 from cyzarr.stores.ranges import Parts, Ranges, telling
 
@@ -41,7 +41,7 @@ class ZarrKind(StoreKind):
         """Unless it, or the store that one of zarr's wrappers asks, does as zarr's base class does: read the object."""
         while (method := getattr(type(store), "getsize", Store.getsize)) in FORWARDED_SIZES:
             store = _zarr.wrapped(store)
-        return method is not Store.getsize
+        return method is not Store.getsize and not filesystems.lists_for_a_length(store)
 
     def size_at_hand(self, store: Any, key: str) -> int | None:
         """In zarr's own memory and zip stores, also behind zarr's own wrappers."""
@@ -49,7 +49,7 @@ class ZarrKind(StoreKind):
 
     def is_stream(self, store: Any, key: str) -> bool:
         """Whether it is a member of an archive that is read from its start."""
-        return athand.is_stream(store, key)
+        return athand.is_stream(store, key) or filesystems.is_archive(store)
 
     async def read(self, store: Any, key: str, byte_range: Any = None) -> np.ndarray[Any, Any] | None:
         """By `get`."""
