@@ -248,3 +248,15 @@ def test_the_key_is_the_stores(door, kind):
         zarr.open_array(held, path="group/array", mode="r")[...]
     assert caught.value.key == "group/array/c/1/0"
     assert "'group/array/c/1/0'" in str(caught.value)
+
+
+@pytest.mark.parametrize("door", doors.doors(), ids=repr)
+def test_no_data_though_the_index_stays(door):
+    """That is not a shard that has gone."""
+
+    def edit(key, byte_range, answer):
+        return None if isinstance(byte_range, RangeByteRequest) else answer
+
+    held = AskedStore.of(store(VALUES.copy(), (6, 50), CODECS["sharded"], fill=-1), edit=edit)
+    with door.through(), pytest.raises(cyzarr.CorruptChunkError, match="the store has the object, but not this range"):
+        zarr.open_array(held, mode="r")[4, 7]

@@ -182,8 +182,12 @@ cdef class ChunkRead:
     @property
     def touches_all(self):
         """Whether the selection touches every inner chunk of a shard."""
-        return not self.asks.target.points and self.asked.root.kind == NODE_SHARD and (
-            self.asks.n_tasks == self.asked.root.index.entries)
+        cdef const Node* root = self.asked.root
+        if root.kind != NODE_SHARD:
+            return False
+        if self.asks.target.points:
+            return self.asks.n_points >= root.index.entries == len(self.touched(self.asks))
+        return self.asks.n_tasks == root.index.entries
 
     @property
     def missing(self):
@@ -415,6 +419,8 @@ cdef class ChunkRead:
         raw = index
         failure_clear(&failure)
         failure.length, failure.expected, failure.found = len(index), root.index.nbytes, len(index)
+        if not root.index.at_start:
+            failure.offset = -len(index) if size is None else max(size - len(index), 0)
         if len(index) != root.index.nbytes or (size is not None and size < root.index.nbytes):
             failure.code = E_INDEX_SHORT if len(index) <= root.index.nbytes else E_STORED_SIZE
             raise_failure(&failure, self.key, None)

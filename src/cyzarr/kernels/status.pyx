@@ -69,5 +69,9 @@ cdef int raise_failure(const Failure* failure, object key, object inner) except 
         raise OSError(f"{key!r} is neither a file nor a directory")
     where = f"chunk {key!r}" + ("" if inner is None else f", inner chunk {inner}")
     offset, length = unsigned64(failure.offset), unsigned64(failure.length)
-    message = f"{where}: {failure_message(failure)} (at offset {offset}, length {length})"
+    place = f"at offset {offset}, length {length}"
+    if failure.offset < 0 and failure.code in (E_INDEX_SHORT, E_INDEX_CHECKSUM):
+        # Counted from the end of an object whose length nobody told.
+        offset, place = None, f"the last {length} bytes"
+    message = f"{where}: {failure_message(failure)} ({place})"
     raise CorruptChunkError(message, str(key), None if inner is None else str(inner), offset, length)

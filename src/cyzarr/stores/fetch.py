@@ -19,7 +19,19 @@ from cyzarr.errors import CorruptChunkError
 from cyzarr.loops import in_a_loop
 from cyzarr.stores import indexcache
 from cyzarr.stores.getters import Source
-from cyzarr.stores.ranges import HELD, SIZE, UNTOLD, WHOLE, Parts, Ranges, Request, check_length, in_words, telling
+from cyzarr.stores.ranges import (
+    HELD,
+    SIZE,
+    UNTOLD,
+    WHOLE,
+    Parts,
+    Ranges,
+    Request,
+    check_length,
+    in_words,
+    merge,
+    telling,
+)
 from cyzarr.stores.tasks import together
 
 if TYPE_CHECKING:
@@ -54,9 +66,9 @@ def requests_of(read: ChunkRead, partial: bool, spec: Any, size: str = "ask") ->
         Whether parts of the object may be asked for.
     spec : ArraySpec
         Its config holds the limits up to which neighbouring ranges are asked for as one.
-    size : {"held", "ask", "probe", "dear"}
-        How an object's length can be had: at once, from the store, by asking for bytes around its end, or only by
-        reading it.
+    size : {"held", "ask", "untold", "probe", "dear"}
+        How an object's length can be had: at once, from the store, by asking for bytes around its end (at the same time
+        as for others, or after them), or only by reading it.
 
     Yields
     ------
@@ -121,10 +133,7 @@ def _shard_requests(
             break
         # The shard may have gone since, or be another one than that of an index that was kept: look once more.
     else:
-        if all(part is None for *_, part in parts):
-            # Gone between the index and the data: as if it had not been there, which is zarr's rule, too.
-            read.set_missing()
-            return
+        # The index was there both times: the shard hasn't gone between it and the data.
         raise_first(read.key, parts)
         # The length contradicts the index, which the whole object shows to be so, or not.
         yield from _whole_request(read)
@@ -135,10 +144,17 @@ def _shard_requests(
 def inner_ranges(
     read: ChunkRead, index: Any, limits: tuple[int, int], narrow: bool
 ) -> tuple[list[tuple[int, int]], int]:
-    """What is needed of the touched inner chunks, and how far the object must reach beyond that, else 0."""
-    if narrow:
-        return read.window_requests(index, *limits)
-    return [one for one in read.inner_requests(index) if one[1] > 0], 0
+    """What is needed of the touched inner chunks, and how far the object must reach beyond that, else 0.
+
+    Parts of inner chunks cost a request for the object's length: they are asked for where they spare more than a gap.
+    """
+    whole = [one for one in read.inner_requests(index) if one[1] > 0]
+    nbytes = sum(stop - start for start, stop in merge(whole, *limits))
+    if narrow and nbytes > limits[0]:
+        ranges, end = read.window_requests(index, *limits)
+        if nbytes - sum(length for _, length in ranges) > limits[0]:
+            return ranges, end
+    return whole, 0
 
 
 def reaches(found: int | None, end: int) -> bool:
@@ -155,15 +171,20 @@ def _with_length(wanted: list[Any], end: int, size: str) -> Generator[Any, list[
     found: Any = UNTOLD
     if not config.setting("cyzarr.check_remote_size"):
         return (yield wanted), found
+    probe = Request(start=end - 1, stop=end + 1, probe=True)
+    tail = None
     if size == "ask":
         *answers, found = yield [*wanted, SIZE]
+    elif size == "untold":
+        *answers, tail = yield [*wanted, probe]
     else:
         answers = yield wanted
     if size == "held":
         # Looked at last: who writes meanwhile writes what is read.
         (found,) = yield [HELD]
     elif found in (None, UNTOLD) and not all(map(is_missing, answers)):
-        (tail,) = yield [Request(start=end - 1, stop=end + 1, probe=True)]
+        if size != "untold":
+            (tail,) = yield [probe]
         found = None if tail is None else end - 1 + tail.size
     return answers, found
 
@@ -284,6 +305,7 @@ async def size_or_untold(source: Source) -> int | None:
     try:
         return await source.kind.getsize(source.store, source.key)
     except Exception:
+        source.note_untold()
         return UNTOLD
 
 

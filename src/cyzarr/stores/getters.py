@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +29,8 @@ class GetterKind(StoreKind):
 
 
 _GETTER = GetterKind()
+# Stores, by their ids while they live, that told no length when they were asked for one.
+_untold: set[int] = set()
 
 
 def key_of(getter: Any) -> str:
@@ -66,4 +70,14 @@ class Source:
         """How the object's length is had: "held" at once, else as `fetch.requests_of` has it."""
         if self.size_at_hand() != UNTOLD:
             return "held"
-        return otherwise if otherwise == "probe" or self.kind.tells_sizes(self.store) else "dear"
+        if otherwise != "probe" and not self.kind.tells_sizes(self.store):
+            return "dear"
+        return "untold" if otherwise == "ask" and id(self.store) in _untold else otherwise
+
+    def note_untold(self) -> None:
+        """The store didn't tell a length: it isn't asked for the next ones, which would cost a round each."""
+        if id(self.store) in _untold:
+            return
+        with contextlib.suppress(TypeError):
+            weakref.finalize(self.store, _untold.discard, id(self.store))
+            _untold.add(id(self.store))

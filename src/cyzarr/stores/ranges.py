@@ -98,7 +98,10 @@ def wrong_length(key: str, byte_range: Any, expected: int, found: int) -> Corrup
     offset = getattr(byte_range, "start", None)
     return CorruptChunkError(
         f"chunk {key!r}: the store answered a range with a wrong length: expected {expected} bytes,"
-        f" found {found} ({in_words(byte_range)})",
+        f" found {found} ({in_words(byte_range)})"
+        + (
+            "; a server that ignores ranges is read with cyzarr.partial_storage_reads False" if found > expected else ""
+        ),
         key,
         offset=offset,
         length=expected,
