@@ -11,6 +11,7 @@ from zarr.codecs import ZstdCodec
 from zarr.storage import LocalStore, MemoryStore
 
 import cyzarr
+from cyzarr import _zarr
 from cyzarr.errors import CorruptChunkError
 from support import doors, handmade
 from support.asked import AskedStore, RangesStore
@@ -317,3 +318,9 @@ def test_an_ellipsis_beside_arrays():
     found = cyzarr.read_many(array, [([3, 1], ...), (..., [2, 5])])
     assert_same_values(found[0], contiguous(VALUES[[3, 1]]))
     assert_same_values(found[1], contiguous(VALUES[:, [2, 5]]))
+
+
+def test_a_zarr_that_keeps_the_parts_of_arrays_otherwise(monkeypatch):
+    array = opened(stored(), "asked", None)
+    monkeypatch.setattr(_zarr, "parts_of", lambda _: None)
+    assert_same_values(cyzarr.read_many(array, boxes(3, 5)), np.stack([VALUES[key] for key in boxes(3, 5)]))

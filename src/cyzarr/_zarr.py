@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import zarr.abc.store
@@ -21,7 +21,7 @@ from zarr.abc.store import Store
 from zarr.codecs import ShardingCodec
 from zarr.codecs._v2 import V2Codec
 from zarr.core.array_spec import ArrayConfig, ArraySpec
-from zarr.core.buffer import cpu
+from zarr.core.buffer import BufferPrototype, cpu
 from zarr.core.dtype.common import HasEndianness
 from zarr.core.dtype.npy import structured
 from zarr.core.metadata.v2 import ArrayV2Metadata
@@ -116,12 +116,99 @@ def is_default_pipeline(pipeline: Any) -> bool:
     return type(pipeline) is Batched or "_cyzarr_pipeline" in type(pipeline).__dict__
 
 
-def with_pipeline(array: Any, pipeline: Any) -> Any:
-    """A twin of an array that reads through another pipeline."""
-    twin = copy.copy(array._async_array)
-    twin.__dict__.pop("_cyzarr", None)
-    object.__setattr__(twin, "codec_pipeline", pipeline)
-    return zarr.core.array.Array(twin)
+OTHER_PARTS = "this zarr keeps an array's parts otherwise than known"
+
+
+class Parts(NamedTuple):
+    """What an array is made of, which zarr doesn't show."""
+
+    metadata: Any
+    config: Any
+    store_path: Any
+    pipeline: Any
+
+
+def parts_of(array: Any) -> Parts | None:
+    """What an array is made of; None where this zarr keeps it otherwise than known, so that its own code is to do."""
+    inner = getattr(array, "_async_array", None)
+    try:
+        return Parts(inner.metadata, inner.config, inner.store_path, inner.codec_pipeline)  # type: ignore[union-attr]
+    except AttributeError:
+        return None
+
+
+def pipeline_of(array: Any) -> Any:
+    """The codec pipeline of an array; an empty one where this zarr keeps it otherwise than known."""
+    parts = parts_of(array)
+    return () if parts is None else parts.pipeline
+
+
+def _twin(array: Any, made: type | None = None, **changed: Any) -> Any:
+    """The same array, or one of another class, with some of its parts changed.
+
+    None where this zarr keeps them otherwise than known.
+    """
+    try:
+        inner = copy.copy(array._async_array)
+        for name, value in changed.items():
+            getattr(inner, name)
+            object.__setattr__(inner, name, value)
+        inner.__dict__.pop("_cyzarr", None)
+        return (made or type(array))(inner)
+    except (AttributeError, TypeError):
+        return None
+
+
+def without_output(array: Any, pipeline: Any) -> Any:
+    """A twin of an array that reads through another pipeline, into outputs that take no memory.
+
+    None where this zarr lets none be made. It is no `zarr.Array` to the roads that cyzarr is switched on to.
+    """
+    return _twin(array, _WithoutOutput, codec_pipeline=pipeline)
+
+
+class _ShapeFound(Exception):  # noqa: N818
+    """What zarr would allocate."""
+
+
+class _Asking:
+    """Stands for a class of buffers, of which zarr asks the output."""
+
+    @staticmethod
+    def empty(shape: Any, dtype: Any, order: Any = "C") -> Any:
+        raise _ShapeFound(tuple(shape), dtype)
+
+    create = empty
+
+
+class _WithoutOutput(zarr.core.array.Array[Any]):
+    """An array whose results are all one item, whatever their shape."""
+
+    def _into_nothing(self, read: Callable[..., Any], selection: Any, fields: Any) -> Any:
+        asking: Any = _Asking
+        try:
+            return read(selection, fields=fields, prototype=BufferPrototype(cpu.Buffer, asking))
+        except _ShapeFound as found:
+            shape, dtype = found.args
+        out = np.lib.stride_tricks.as_strided(empty((1,), dtype), shape, (0,) * len(shape))
+        return read(selection, fields=fields, out=nd_buffer(out))
+
+    def get_basic_selection(self, selection: Any = ..., *, fields: Any = None, **_: Any) -> Any:
+        return self._into_nothing(super().get_basic_selection, selection, fields)
+
+    def get_orthogonal_selection(self, selection: Any, *, fields: Any = None, **_: Any) -> Any:
+        return self._into_nothing(super().get_orthogonal_selection, selection, fields)
+
+    def get_coordinate_selection(self, selection: Any, *, fields: Any = None, **_: Any) -> Any:
+        return self._into_nothing(super().get_coordinate_selection, selection, fields)
+
+    def get_mask_selection(self, mask: Any, *, fields: Any = None, **_: Any) -> Any:
+        return self._into_nothing(super().get_mask_selection, mask, fields)
+
+
+def encodes_parts(pipeline: Any) -> bool:
+    """Whether a pipeline writes parts of a chunk by itself, as it does where all of it is a shard."""
+    return bool(getattr(pipeline, "supports_partial_encode", True))
 
 
 def stored_dtype(endian: Any, data_type: Any) -> np.dtype[Any]:
@@ -360,6 +447,11 @@ def reads_sync(store: Any) -> bool:
     return _store_supports_sync_io is not None and bool(_store_supports_sync_io(store))
 
 
+def run(coroutine: Any) -> Any:
+    """Run a coroutine on zarr's event loop, and wait for it."""
+    return zarr.core.sync.sync(coroutine)
+
+
 def results(missing: list[bool]) -> Any:
     """What a pipeline's read returns: per chunk whether it was there; None before zarr had that."""
     if not READ_RESULTS:
@@ -406,10 +498,19 @@ def _encodes_here(pipeline: Any) -> bool:
     return own and not more and hasattr(cls, "_encode_sync")
 
 
+# What a write to a store in memory goes through. None of these waits while they are zarr's own.
+_SETTERS = ("set", "delete", "_ensure_open", "_open", "_check_writable")
+_OWN_SETTERS = [
+    (cls, name, getattr(cls, name, None)) for cls in (MemoryStore, StorePath) for name in _SETTERS if hasattr(cls, name)
+]
+
+
 def _sets_here(path: Any) -> bool:
-    """Whether a store's own methods to write wait for nothing."""
-    store = path.store
-    return type(store) is MemoryStore and not {"set", "delete", "_ensure_open", "_open"} & store.__dict__.keys()
+    """Whether a store's methods to write, zarr's own, wait for nothing."""
+    if type(path) is not StorePath or type(path.store) is not MemoryStore:
+        return False
+    changed = path.store.__dict__.keys() & _SETTERS
+    return not changed and all(getattr(cls, name, None) is method for cls, name, method in _OWN_SETTERS)
 
 
 def _put_here(pipeline: Any, spec: ArraySpec, path: Any, array: Any, empty: bool) -> BaseException | None:
@@ -429,6 +530,9 @@ def _put_here(pipeline: Any, spec: ArraySpec, path: Any, array: Any, empty: bool
 
 def set_slabs(array: Any, slabs: list[tuple[tuple[slice, ...], Any]]) -> list[BaseException | None]:
     """Write slabs of an array that share no chunk, several at a time; what each raised, or None."""
+    inner = getattr(array, "_async_array", None)
+    if not hasattr(inner, "setitem"):
+        return [_set_slab(array, *one) for one in slabs]
     limit = zarr.core.config.config.get("async.concurrency")
 
     async def write_all() -> list[BaseException | None]:
@@ -436,11 +540,19 @@ def set_slabs(array: Any, slabs: list[tuple[tuple[slice, ...], Any]]) -> list[Ba
 
         async def write(key: tuple[slice, ...], value: Any) -> None:
             async with gate:
-                await array._async_array.setitem(key, value)
+                await inner.setitem(key, value)  # type: ignore[union-attr]
 
         return await asyncio.gather(*[write(key, value) for key, value in slabs], return_exceptions=True)
 
     return zarr.core.sync.sync(write_all())
+
+
+def _set_slab(array: Any, key: tuple[slice, ...], value: Any) -> BaseException | None:
+    try:
+        array[key] = value
+    except Exception as error:
+        return error
+    return None
 
 
 class WriteLog:
@@ -451,8 +563,8 @@ class WriteLog:
 
     Attributes
     ----------
-    array : zarr.Array
-        The same array, whose writes are noted.
+    array : zarr.Array or None
+        The same array, whose writes are noted; None where this zarr lets none be made.
     touched : list of str
         The keys that the write went for.
     done : set of str
@@ -465,9 +577,8 @@ class WriteLog:
         self._under_way: set[str] = set()
         self._ended = False
         self._changed = threading.Condition()
-        inner = copy.copy(array._async_array)
-        object.__setattr__(inner, "store_path", _NotedPath(inner.store_path, self))
-        self.array = type(array)(inner)
+        parts = parts_of(array)
+        self.array = None if parts is None else _twin(array, store_path=_NotedPath(parts.store_path, self))
 
     @contextlib.contextmanager
     def storing(self, key: str) -> Iterator[None]:

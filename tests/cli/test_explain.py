@@ -12,6 +12,7 @@ from zarr.codecs import numcodecs as zarr_numcodecs
 from zarr.storage import MemoryStore, StorePath
 
 import cyzarr
+from cyzarr import _zarr
 from cyzarr.cli import engines
 from support import codecs
 from support.asked import TellingStore
@@ -175,6 +176,40 @@ def test_advice_on_settings():
         assert any("partial_storage_reads is off" in one for one in cyzarr.explain(array, (3, 5)).advice)
     sharded = zarr.open_array(TellingStore(CASES["shard"].store._store_dict), mode="r")
     assert any("cyzarr.remote_index_cache=True" in one for one in cyzarr.explain(sharded, (3, 5)).advice)
+
+
+def test_a_zarr_that_keeps_the_parts_of_arrays_otherwise(monkeypatch):
+    monkeypatch.setattr(_zarr, "parts_of", lambda _: None)
+    found = cyzarr.explain(CASES["chunk"], (3, 5))
+    assert found.stages == []
+    assert found.fallback == found.wanted.fallback == "this zarr keeps an array's parts otherwise than known"
+
+
+def test_missing_chunks_that_may_not_be():
+    if not hasattr(CASES["chunk"].config, "read_missing_chunks"):
+        pytest.skip("this zarr fills them always")
+    array = made(values=False, config={"read_missing_chunks": False})
+    for key in [(3, 5), [1, 30], ([1, 30], [2, 4])]:
+        assert cyzarr.explain(array, key).wanted.missing > 0
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_the_result_takes_no_memory(zarr_format):
+    extent = 1 << 25
+    options = {"zarr_format": 2} if zarr_format == 2 else {}
+    array = zarr.create_array(MemoryStore(), shape=(extent,) * 2, chunks=(extent,) * 2, dtype="u2", **options)
+    wanted = cyzarr.explain(array, ...).wanted
+    assert (wanted.nbytes, wanted.missing) == (1 << 51, 1)
+    assert cyzarr.explain(array, (slice(None), [1, 2, 1 << 24])).wanted.nbytes == 3 << 26
+
+
+@pytest.mark.parametrize("key", [(3, 5), ([1, 2], [3, 4]), (slice(None), [3, 4]), np.ones((64, 64), bool)])
+def test_status_counts_no_read(key):
+    with cyzarr.enabled(), cyzarr.trace() as trace:
+        assert cyzarr.explain(CASES["chunk"], key).wanted.nbytes == CASES["chunk"][key].nbytes
+        assert not cyzarr.status().fallbacks
+    assert not trace.fallbacks
+    assert trace.reads == {"direct": 1}
 
 
 # --- the command

@@ -1,5 +1,7 @@
 """Writing to small chunks of zarr's own stores: what is stored is byte for byte what zarr would have stored."""
 
+import asyncio
+
 import numpy as np
 import pytest
 import zarr
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from zarr.core.buffer import cpu
 from zarr.storage import LocalStore, MemoryStore, StorePath
 
-from cyzarr import LazyArray
+from cyzarr import LazyArray, _zarr
 from cyzarr.errors import CorruptChunkError
 from cyzarr.lazy import chunkwrites, zarrwrites
 from lazy.support import CountingStore
@@ -226,3 +228,46 @@ def test_what_is_stored_is_nobody_elses():
     LazyArray(array)[...] = values
     values[...] = 0
     assert array[3, 3] == 15
+
+
+@pytest.mark.parametrize("owner", [MemoryStore, StorePath])
+def test_a_class_whose_ways_to_write_are_changed(monkeypatch, owner):
+    """As instrumentation does: it may wait for the event loop."""
+    array = zarr.create_array(MemoryStore(), shape=(6,), chunks=(2,), dtype="i8", compressors=None)
+    own = owner.set
+
+    async def slow(self, *given, **more):
+        await asyncio.sleep(0.001)
+        await own(self, *given, **more)
+
+    monkeypatch.setattr(owner, "set", slow)
+    LazyArray(array)[1:5] = 3
+    assert array[...].tolist() == [0, 3, 3, 3, 3, 0]
+
+
+def test_a_zarr_that_keeps_the_parts_of_arrays_otherwise(monkeypatch):
+    array = zarr.create_array({}, shape=(6,), chunks=(2,), dtype="i8")
+    monkeypatch.setattr(_zarr, "parts_of", lambda _: None)
+    assert chunkwrites.target_of(array) is None
+    LazyArray(array)[1:5] = 3
+    LazyArray(array).oindex[[0, 1, 5]] = 4
+    assert array[...].tolist() == [4, 4, 3, 3, 3, 4]
+    assert _zarr.set_slabs(OnlyBasic(array), [((slice(2, 4),), 5), ((slice(9, 10, -1),), 5)])[0] is None
+    assert array[...].tolist() == [4, 4, 5, 5, 3, 4]
+
+
+class OnlyBasic:
+    """An array that shows nothing but its values."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __setitem__(self, key, value):
+        self.array[key] = value
+
+
+def test_parts_that_are_not_there():
+    assert _zarr.parts_of(OnlyBasic(None)) is None
+    assert _zarr.without_output(OnlyBasic(None), None) is None
+    assert _zarr.WriteLog(OnlyBasic(None)).array is None
+    assert _zarr.encodes_parts(object())

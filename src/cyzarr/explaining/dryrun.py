@@ -122,13 +122,18 @@ def dry_run(array: zarr.Array[Any], key: Any, step: Callable[[], None] = lambda:
     Local files and memory are planned here as any other store: read directly, they are asked for less.
     """
     wanted = Wanted()
-    with warnings.catch_warnings():
-        # Of chains that the array has already.
-        warnings.simplefilter("ignore")
-        codecs: Any = array._async_array.codec_pipeline
-        pipeline = DryPipeline.from_codecs(tuple(codecs))
-    object.__setattr__(pipeline, "_run", _Run(wanted, array, step))
-    wanted.nbytes = np.asarray(_zarr.with_pipeline(array, pipeline)[key]).nbytes
+    twin = None
+    if codecs := tuple(_zarr.pipeline_of(array)):
+        with warnings.catch_warnings():
+            # Of chains that the array has already.
+            warnings.simplefilter("ignore")
+            pipeline = DryPipeline.from_codecs(codecs)
+        object.__setattr__(pipeline, "_run", _Run(wanted, array, step))
+        twin = _zarr.without_output(array, pipeline)
+    if twin is None:
+        wanted.fallback = _zarr.OTHER_PARTS
+    else:
+        wanted.nbytes = np.asarray(twin[key]).nbytes
     return wanted
 
 
@@ -197,7 +202,9 @@ class DryPipeline(CodecPipeline):
 
     async def read(self, batch_info: Iterable[Any], out: Any, drop_axes: tuple[int, ...] = ()) -> Any:
         """Plan the batch."""
-        return _zarr.results(await self._run.plan(self, list(batch_info), out, tuple(drop_axes)))
+        missing = await self._run.plan(self, list(batch_info), out, tuple(drop_axes))
+        # An array may refuse missing chunks; they are counted, and none is told.
+        return _zarr.results([False] * len(missing))
 
 
 class DryAsker(fetch.Asker):

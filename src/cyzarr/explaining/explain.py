@@ -108,7 +108,7 @@ def explain(
         store=type(store).__name__,
         is_direct=type(store) in (LocalStore, MemoryStore) and is_plain(store),
         grid=grid_of(array.metadata),
-        stages=stages_of(array._async_array.codec_pipeline),
+        stages=stages_of(_zarr.pipeline_of(array)),
     )
     try:
         found.layout = layout_of(program_of(array).chain)
@@ -132,8 +132,11 @@ def grid_of(metadata: Any) -> tuple[int, ...] | None:
 
 def program_of(array: zarr.Array[Any]) -> Any:
     """The program of an array's chunks; of those of several shapes, of the first."""
+    parts = _zarr.parts_of(array)
+    if parts is None:
+        raise NotNativeError(_zarr.OTHER_PARTS)
+    if not _zarr.is_default_pipeline(parts.pipeline):
+        raise NotNativeError(f"pipeline {type(parts.pipeline).__name__} was chosen")
     async_array = array._async_array
-    if not _zarr.is_default_pipeline(async_array.codec_pipeline):
-        raise NotNativeError(f"pipeline {type(async_array.codec_pipeline).__name__} was chosen")
     grid = compile_grid(async_array)
     return compile_array(async_array) if grid is None else grid.program(grid.chunk_shape((0,) * array.ndim))

@@ -60,10 +60,12 @@ class Target(NamedTuple):
 
 def target_of(array: Any) -> Target | None:
     """What writes to a zarr array's chunks; None where zarr's own code is to."""
-    inner = array._async_array
-    metadata, pipeline = inner.metadata, inner.codec_pipeline
+    inner = _zarr.parts_of(array)
     dtype = sources.direct_dtype(array)
-    if dtype is None or dtype.hasobject or pipeline.supports_partial_encode or _zarr.awaits_repair(metadata):
+    if inner is None or dtype is None or dtype.hasobject:
+        return None
+    metadata, pipeline = inner.metadata, inner.pipeline
+    if _zarr.encodes_parts(pipeline) or _zarr.awaits_repair(metadata):
         return None
     spec = _zarr.chunk_spec(metadata, inner.config)
     if spec is None or math.prod(spec.shape) * dtype.itemsize > MOST_NBYTES:

@@ -48,7 +48,9 @@ def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
 def _write_noted(source: Any, entries: tuple[Any, ...], values: Array, fancy: bool) -> None:
     """Have zarr write; an error says in a note which chunks the store took."""
     log = None if _zarr.awaits_repair(source.metadata) else _zarr.WriteLog(source)
-    array = source if log is None else log.array
+    array: Any = None if log is None else log.array
+    if array is None:
+        log, array = None, source
     try:
         if is_points(entries, values):
             array.set_coordinate_selection(entries, values)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import zarr
-from zarr.core.sync import sync
 
 from cyzarr import _zarr, observe
 from cyzarr.kernels.chunks import ChunkRead, run_reads
@@ -195,18 +194,19 @@ def _union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _read_by_store(array: Any, entries: list[tuple[Any, ...]], slots: list[Array]) -> bool:
     """Whether the array could be read through its store's methods; what the slots hold is undefined otherwise."""
-    if type(array) is not zarr.Array or not _zarr.is_default_pipeline(array._async_array.codec_pipeline):
+    inner = _zarr.parts_of(array)
+    if type(array) is not zarr.Array or inner is None or not _zarr.is_default_pipeline(inner.pipeline):
         return False
     try:
-        shared = _cut(array, entries, slots)
+        shared = _cut(array, inner.store_path, entries, slots)
     except NotNativeError as error:
         observe.note_fallback(str(error))
         return False
     if shared is None:
         return False
     totals: dict[str, int] = {}
-    sync(_fetch_and_decode(shared, Limits(array._async_array.config), totals))
-    if any(read.missing for one in shared for read in one.reads) and not _zarr.reads_missing(array._async_array.config):
+    _zarr.run(_fetch_and_decode(shared, Limits(inner.config), totals))
+    if any(read.missing for one in shared for read in one.reads) and not _zarr.reads_missing(inner.config):
         return False
     for one in shared:
         for read, slot, place in one.placed:
@@ -216,7 +216,7 @@ def _read_by_store(array: Any, entries: list[tuple[Any, ...]], slots: list[Array
     return True
 
 
-def _cut(array: Any, entries: list[tuple[Any, ...]], slots: list[Array]) -> list[Shared] | None:
+def _cut(array: Any, path: Any, entries: list[tuple[Any, ...]], slots: list[Array]) -> list[Shared] | None:
     """The touched objects; None where their chunks can't be shared."""
     metadata = array.metadata
     grid = grid_of(metadata)
@@ -229,8 +229,7 @@ def _cut(array: Any, entries: list[tuple[Any, ...]], slots: list[Array]) -> list
                 return None
             shared = found.get(part.chunks)
             if shared is None:
-                getter = array._async_array.store_path / metadata.encode_chunk_key(part.chunks)
-                shared = found[part.chunks] = Shared(len(found), getter)
+                shared = found[part.chunks] = Shared(len(found), path / metadata.encode_chunk_key(part.chunks))
             target, place = part.target(view)
             shared.placed.append(Placed(ChunkRead(part.program, part.picked, target, shared.key), view, place))
     return list(found.values())
