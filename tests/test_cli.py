@@ -16,7 +16,7 @@ import zarr
 from zarr.storage import LocalStore, MemoryStore, StorePath, ZipStore
 
 from cyzarr import cli
-from cyzarr.cli import demo, engines, measure, reads, report, volume
+from cyzarr.cli import arguments, demo, engines, measure, reads, report, volume
 
 
 def make(path, shape, dtype="f4", **how):
@@ -301,6 +301,19 @@ def test_the_volume_is_the_same_each_time(tmp_path):
 )
 def test_short_nbytes(nbytes, text):
     assert report.short_nbytes(nbytes) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "nbytes"), [("1", 1), ("1K", 1024), ("64 MiB", 1 << 26), ("1.5g", 3 << 29), ("2tb", 2 << 40)]
+)
+def test_nbytes(text, nbytes):
+    assert arguments.nbytes(text) == nbytes
+
+
+@pytest.mark.parametrize("text", ["1KK", "1KM", "K", "1B2", "", "1KK B"])
+def test_no_nbytes(text):
+    with pytest.raises(ValueError):
+        arguments.nbytes(text)
 
 
 @pytest.mark.parametrize(("number", "text"), [(0.00481, "0.00481"), (1, "1.00"), (12.34, "12.3"), (1690.2, "1690")])

@@ -20,6 +20,7 @@ from support import handmade
 from support.compare import assert_same_values
 from support.handmade import Freedom, crc32c, le, shard, zstd
 from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal, points
+from support.tensors import Copying, Immutable, OldTensor, Tensor, Unversioned
 
 
 class Objects:
@@ -178,24 +179,21 @@ def test_any_buffer_in(kind, key):
     assert_same_values(out, np.ascontiguousarray(VALUES[key]))
 
 
-class Tensor:
-    """What another library's array is to NumPy: DLPack alone."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def __dlpack__(self, **options):
-        return self.values.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.values.__dlpack_device__()
-
-
-def test_output_by_dlpack():
+@pytest.mark.parametrize("kind", [Tensor, OldTensor])
+def test_output_by_dlpack(kind):
     objects = sharded(VALUES)
-    values = np.zeros((7, 30), "i4")
-    read(cyzarr.plan(objects["zarr.json"], slice(2, 9)), objects, Tensor(values))
-    assert_same_values(values, VALUES[2:9])
+    values = np.zeros((14, 30), "i4")
+    read(cyzarr.plan(objects["zarr.json"], slice(2, 9)), objects, kind(values[::2]))
+    assert_same_values(np.ascontiguousarray(values[::2]), VALUES[2:9])
+    assert not values[1::2].any()
+
+
+def test_output_in_a_file(tmp_path):
+    objects = sharded(VALUES)
+    values = np.memmap(tmp_path / "values", "i4", "w+", shape=(7, 30))
+    read(cyzarr.plan(objects["zarr.json"], slice(2, 9)), objects, values)
+    values.flush()
+    assert (tmp_path / "values").read_bytes() == VALUES[2:9].tobytes()
 
 
 def test_output_by_the_buffer_protocol():
@@ -218,6 +216,9 @@ def read_only(values):
         (lambda: np.zeros((7, 30), "u4"), TypeError, "dtype int32, found uint32"),
         (lambda: np.zeros((30, 7), "i4"), ValueError, r"shape \(7, 30\), found \(30, 7\)"),
         (lambda: Tensor(read_only(np.zeros((7, 30), "i4"))), ValueError, "read-only"),
+        (lambda: Immutable(np.zeros((7, 30), "i4")), ValueError, "read-only"),
+        (lambda: Unversioned(np.zeros((7, 30), "i4")), ValueError, "read-only"),
+        (lambda: Copying(np.zeros((7, 30), "i4")), ValueError, "read-only"),
         (lambda: [0] * 210, TypeError, "no array in host memory: list"),
     ],
 )

@@ -18,6 +18,7 @@ from support.asked import AskedStore, RangesStore
 from support.compare import assert_same_values
 from support.handmade import crc32c, le, shard, zstd
 from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal
+from support.tensors import OldTensor, Tensor
 
 STORES = ["local", "memory", "asked"]
 
@@ -289,25 +290,26 @@ def test_codecs_in_python_run_once_for_each_touched_chunk(made, kind):
     assert not counts.fallbacks
 
 
-class Tensor:
-    """What another library's array is to NumPy: DLPack alone."""
+@pytest.mark.parametrize("kind", STORES)
+def test_output_in_a_file(kind, folders, tmp_path):
+    array = opened(stored(), kind, folders)
+    values = np.memmap(tmp_path / "values", "i4", "w+", shape=(3, 5, 5))
+    assert cyzarr.read_many(array, boxes(3, 5), values) is values
+    values.flush()
+    want = np.stack([VALUES[key] for key in boxes(3, 5)])
+    assert (tmp_path / "values").read_bytes() == want.tobytes()
+    values[...] = 0
+    cyzarr.read_many(array, boxes(3, 5), list(values))
+    assert_same_values(np.array(values), want)
 
-    def __init__(self, values):
-        self.values = values
 
-    def __dlpack__(self, **options):
-        return self.values.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.values.__dlpack_device__()
-
-
-def test_output_by_dlpack():
+@pytest.mark.parametrize("kind", [Tensor, OldTensor])
+def test_output_by_dlpack(kind):
     array = opened(stored(), "memory", None)
-    batch = Tensor(np.zeros((3, 5, 5), "i4"))
+    batch = kind(np.zeros((3, 5, 5), "i4"))
     assert cyzarr.read_many(array, boxes(3, 5), batch) is batch
     assert_same_values(batch.values, np.stack([VALUES[key] for key in boxes(3, 5)]))
-    each = [Tensor(np.zeros((5, 5), "i4")), np.zeros((4, 4), "i4")]
+    each = [kind(np.zeros((5, 5), "i4")), np.zeros((4, 4), "i4")]
     cyzarr.read_many(array, [*boxes(1, 5), *boxes(1, 4)], each)
     assert_same_values(each[0].values, contiguous(VALUES[boxes(1, 5)[0]]))
     assert_same_values(each[1], contiguous(VALUES[boxes(1, 4)[0]]))

@@ -11,6 +11,7 @@ import pytest
 
 import cyzarr
 from cyzarr.kernels import c_table
+from support.process import run_python
 
 PXD = Path(cyzarr.__file__).parent / "kernels"
 LENGTHS = ctypes.POINTER(ctypes.c_ssize_t)
@@ -124,3 +125,14 @@ def test_cffi_reads_the_header():
     crc = ffi.cast("crc32c_t", c_table.FUNCTIONS["crc32c"].address)
     assert crc(b"123456789", 9) == 0xE3069283
     assert ffi.sizeof("Span") == ctypes.sizeof(Span)
+
+
+def test_prototypes_of_the_process_are_left_alone():
+    run_python("""
+        import ctypes
+        names = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+        before = [(one.restype, one.argtypes) for one in names]
+        from cyzarr.kernels import c_table
+        assert [(one.restype, one.argtypes) for one in names] == before
+        assert c_table.FUNCTIONS["crc32c"].address
+    """)

@@ -172,8 +172,8 @@ def nbytes(text: str) -> int:
     """An argparse type: a number of bytes, with K, M, G or T (powers of 1024) behind it."""
     units = {"K": 10, "M": 20, "G": 30, "T": 40}
     digits = text.strip().upper().removesuffix("B").removesuffix("I")
-    factor = 1 << units.get(digits[-1:], 0)
-    number = float(digits.rstrip("KMGT")) * factor
+    unit = digits[-1:] if digits[-1:] in units else ""
+    number = float(digits.removesuffix(unit)) * (1 << units.get(unit, 0))
     if not 1 <= number < 1 << 62:
         raise argparse.ArgumentTypeError(f"must be at least 1 and below 4 EiB, found {text}")
     return int(number)

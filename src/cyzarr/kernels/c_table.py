@@ -102,14 +102,18 @@ def _plain(signature: str, name: str) -> str:
     return f"{result}{name}({arguments}"
 
 
+# Of our own: the prototypes that hang on ctypes.pythonapi are the whole process's.
+_NAME_OF = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+_POINTER_OF = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
 def _look_up(module: str, name: str) -> CFunction:
     """A leaf, from the table that `cimport` reads."""
     capsule = importlib.import_module(f"cyzarr.kernels.{module}").__pyx_capi__[name]
-    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    signature = name_of(capsule)
-    return CFunction(name, pointer_of(capsule, signature), _plain(signature.decode(), name))
+    signature = _NAME_OF(capsule)
+    return CFunction(name, _POINTER_OF(capsule, signature), _plain(signature.decode(), name))
 
 
 FUNCTIONS = MappingProxyType({name: _look_up(module, name) for module, names in _LEAVES.items() for name in names})

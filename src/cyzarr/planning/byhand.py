@@ -268,14 +268,32 @@ def as_writable(out: Any) -> Array:
     ValueError
         It is read-only.
     """
-    if not isinstance(out, np.ndarray):
-        try:
-            out = np.from_dlpack(out) if hasattr(out, "__dlpack__") else np.asarray(memoryview(out))
-        except (TypeError, BufferError, RuntimeError) as error:
-            raise TypeError(f"out is no array in host memory: {type(out).__name__}: {error}") from error
-    if not out.flags.writeable:
+    try:
+        # Also of a subclass, such as a memmap, the array below it.
+        found = np.asarray(out) if isinstance(out, np.ndarray) else _shared(out)
+    except (TypeError, BufferError, RuntimeError) as error:
+        raise TypeError(f"out is no array in host memory: {type(out).__name__}: {error}") from error
+    if not found.flags.writeable:
         raise ValueError("out is read-only")
-    return out
+    return found
+
+
+def _shared(out: Any) -> Array:
+    """The memory of another library's array."""
+    if not hasattr(out, "__dlpack__"):
+        return np.asarray(memoryview(out))
+    found = np.from_dlpack(out)
+    if not found.flags.writeable and hasattr(out, "__array__"):
+        # NumPy takes what offers DLPack before its version 1 for read-only. The array's own word counts, if that is no
+        # copy.
+        shown = out.__array__()
+        if type(shown) is np.ndarray and _place(shown) == _place(found):
+            return shown
+    return found
+
+
+def _place(array: Array) -> tuple[Any, ...]:
+    return array.ctypes.data, array.shape, array.strides, array.dtype
 
 
 def plan(metadata: Any, selection: Any = ..., *, points: bool = False) -> ReadPlan:
