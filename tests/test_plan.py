@@ -19,7 +19,7 @@ from cyzarr.errors import CorruptChunkError
 from support import handmade
 from support.compare import assert_same_values
 from support.handmade import Freedom, crc32c, le, shard, zstd
-from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal, points
+from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal, points, with_typed_lists
 from support.tensors import Copying, Immutable, OldTensor, Tensor, Unversioned
 
 
@@ -67,7 +67,7 @@ def test_basic_selections(data):
 def test_orthogonal_selections_into_any_strides(data):
     case = data.draw(cases(min_dims=1))
     assume(case.plain and 0 not in case.values.shape)
-    key = data.draw(orthogonal_keys(case.values.shape))
+    key = data.draw(orthogonal_keys(case.values.shape).map(with_typed_lists))
     want = pick_orthogonal(case.values, key)
     # Every other item, backwards, with the axes turned: what lies between must stay as it is.
     wide = np.zeros(tuple(2 * n + 1 for n in want.shape[::-1]), want.dtype)
@@ -303,7 +303,7 @@ def test_a_plan_is_used_again():
         ((20,), False, cyzarr.BoundsCheckError, "axis 0: 20 to 20 is not within an extent of 20"),
         ((0, [1, -31]), False, cyzarr.BoundsCheckError, "axis 1: -31 to 1 is not within an extent of 30"),
         ((0, 0, 0), False, IndexError, "no selection of 2 axes"),
-        ((slice(None, None, -1),), False, IndexError, "axis 0 of 20: expected an integer, a slice"),
+        ((slice(None, None, -1),), False, zarr.errors.NegativeStepError, "axis 0: only slices with positive steps"),
         (("x",), False, IndexError, "axis 0"),
         (([0], [30]), True, IndexError, r"within its axis of \(20, 30\)"),
         (([0],), True, IndexError, "points are 2 integer arrays"),

@@ -17,7 +17,7 @@ from support import doors, handmade
 from support.asked import AskedStore, RangesStore
 from support.compare import assert_same_values
 from support.handmade import crc32c, le, shard, zstd
-from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal
+from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal, with_typed_lists
 from support.tensors import OldTensor, Tensor
 
 STORES = ["local", "memory", "asked"]
@@ -67,7 +67,7 @@ def test_basic_windows(folders, data, kind, on):
 def test_orthogonal_windows_into_any_strides(folders, data, kind):
     case = data.draw(cases(min_dims=1))
     assume(case.plain and 0 not in case.values.shape)
-    keys = data.draw(st.lists(orthogonal_keys(case.values.shape), min_size=1, max_size=4))
+    keys = data.draw(st.lists(orthogonal_keys(case.values.shape).map(with_typed_lists), min_size=1, max_size=4))
     array = opened(case.stored, kind, folders)
     want = [pick_orthogonal(case.values, key) for key in keys]
     bases = [np.zeros(tuple(2 * n for n in one.shape), one.dtype) for one in want]
@@ -326,3 +326,22 @@ def test_a_zarr_that_keeps_the_parts_of_arrays_otherwise(monkeypatch):
     array = opened(stored(), "asked", None)
     monkeypatch.setattr(_zarr, "parts_of", lambda _: None)
     assert_same_values(cyzarr.read_many(array, boxes(3, 5)), np.stack([VALUES[key] for key in boxes(3, 5)]))
+
+
+REFUSED = [
+    *[slice(None, None, -1), slice(0, 4, 0), [[1, 2]], ([[1, 2]], 0), [], ([], 0), np.array([], float)],
+    *[np.zeros((0, 2), int), 64, -65, np.int64(64), [64], (0, [3, -65]), np.array(3), np.array(64), 1.5, [1.0], None],
+    *[(0, 0, 0), [True, False], (..., ...), {}],
+]
+
+
+@pytest.mark.parametrize("key", REFUSED, ids=repr)
+def test_what_is_refused_is_refused_as_zarr_does(key):
+    array = opened(stored(), "memory", None)
+    with pytest.raises(Exception) as wanted:
+        array.oindex[key]
+    for read in (lambda: cyzarr.read_many(array, [key]), lambda: cyzarr.plan(array, key)):
+        with pytest.raises(wanted.type) as found:
+            read()
+        assert isinstance(found.value, zarr.errors.BoundsCheckError) == (wanted.type is zarr.errors.BoundsCheckError)
+        assert isinstance(found.value, cyzarr.BoundsCheckError) == (wanted.type is zarr.errors.BoundsCheckError)

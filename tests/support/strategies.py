@@ -216,6 +216,11 @@ def orthogonal_keys(draw, shape):
     return tuple(parts)
 
 
+def with_typed_lists(key):
+    """The same with empty lists as arrays: zarr refuses an empty list, which doesn't say that it holds integers."""
+    return tuple(np.array(part, int) if isinstance(part, list) and not part else part for part in key)
+
+
 def pick_orthogonal(values, key):
     """What an orthogonal key picks, axis by axis."""
     axis_positions = []

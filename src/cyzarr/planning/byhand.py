@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import zarr.errors
 
 from cyzarr import _zarr
 from cyzarr.errors import BoundsCheckError
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 # Ranges up to so far apart are asked for as one, up to so much in all: zarr's own defaults, in bytes.
 MAX_GAP, MAX_NBYTES = 1 << 20, 16 << 20
+
+
+class OutsideError(BoundsCheckError, zarr.errors.BoundsCheckError):
+    """A coordinate outside of the array, to those who catch ours and to those who catch zarr's."""
 
 
 class ByteRange(NamedTuple):
@@ -315,7 +320,7 @@ def plan(metadata: Any, selection: Any = ..., *, points: bool = False) -> ReadPl
     Raises
     ------
     BoundsCheckError, IndexError
-        The selection is outside of the array, or of another form.
+        The selection is outside of the array, or of another form. These are zarr's, too.
     ValueError
         The metadata is none of an array, or of one that the kernels don't read; the text says why.
     """
@@ -375,15 +380,21 @@ def product_entries(selection: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def _entry(axis: int, item: Any, extent: int) -> Any:
+    if isinstance(item, slice) and isinstance(item.step, int | np.integer) and item.step < 1:
+        if item.step == 0:
+            raise ValueError(f"axis {axis}: slice step cannot be zero")
+        raise zarr.errors.NegativeStepError(
+            f"axis {axis}: only slices with positive steps are supported, found {item!r}"
+        )
     item = np.asarray(item) if isinstance(item, list) else item
-    if isinstance(item, np.ndarray) and item.ndim == 1 and item.size == 0 and item.dtype.kind != "b":
+    if isinstance(item, np.ndarray) and item.shape == (0,) and item.dtype.kind in "iu":
         return np.empty(0, np.intp)
     entry = fancy.axis_entry(item, extent)
     if entry is not None:
         return entry
-    given = item if isinstance(item, np.ndarray) else np.array(item) if np.ndim(item) == 0 else None
-    if given is not None and given.dtype.kind in "iu":
-        raise BoundsCheckError(f"axis {axis}: {given.min()} to {given.max()} is not within an extent of {extent}")
+    given = item if isinstance(item, np.ndarray | np.integer | int) else None
+    if given is not None and np.ndim(given) == (not np.isscalar(given)) and np.asarray(given).dtype.kind in "iu":
+        raise OutsideError(f"axis {axis}: {np.min(given)} to {np.max(given)} is not within an extent of {extent}")
     raise IndexError(
         f"axis {axis} of {extent}: expected an integer, a slice with a positive step, a 1-D array of integers"
         f" or a mask, found {item!r}"

@@ -46,7 +46,7 @@ def read_many(array: zarr.Array[Any], selections: Sequence[Any], out: Any = None
     Raises
     ------
     BoundsCheckError, IndexError
-        A selection is outside of the array, or of another form.
+        A selection is outside of the array, or of another form. These are zarr's, too.
     CorruptChunkError
         What is stored is not what the metadata says.
     TypeError, ValueError
