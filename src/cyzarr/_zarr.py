@@ -16,6 +16,7 @@ import zarr.abc.store
 import zarr.codecs
 import zarr.core.array
 import zarr.core.codec_pipeline
+import zarr.core.indexing
 import zarr.core.sync
 from zarr.abc.store import Store
 from zarr.codecs import ShardingCodec
@@ -39,6 +40,9 @@ ELEMENTWISE = tuple(getattr(zarr.codecs, name) for name in ("ScaleOffset", "Cast
 STRUCT: type | None = getattr(structured, "Struct", None)
 # From zarr 3.2 on a pipeline's read returns one result per chunk.
 READ_RESULTS: bool = hasattr(__import__("zarr.abc.codec", fromlist=["x"]), "GetResult")
+
+# Since zarr looks at the part of an edge chunk that lies in the array, an integer may cover it.
+INTS_COVER_EDGES: bool = "dim_chunk_len" not in zarr.core.indexing.IntDimIndexer.__annotations__
 
 Batched = zarr.core.codec_pipeline.BatchedCodecPipeline
 Fused: Any = getattr(zarr.core.codec_pipeline, "FusedCodecPipeline", None)

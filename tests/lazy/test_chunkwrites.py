@@ -46,6 +46,9 @@ def arrays(draw):
     for _ in range(draw(st.integers(0, 2))):
         box = tuple(slice(draw(st.integers(0, extent - 1)), None) for extent in shape)
         array[box] = np.ones((), array.dtype)
+    if _zarr.INTS_COVER_EDGES and draw(st.booleans()):
+        # Edge chunks then hold something beyond. (A slice of one is an int by now, which zarr once took for less.)
+        array.resize(tuple(draw(st.integers(1, extent)) for extent in shape))
     return array
 
 
@@ -144,6 +147,73 @@ def test_what_lies_beyond_the_array_stays():
     assert array[...].tolist() == [10, 11, 12, 13, 2, 2, 5, 5]
 
 
+ROWS = np.arange(6)
+WRITES = {
+    "basic": ("basic", (slice(4, 6), slice(4, 6))),
+    "basic with an int": ("basic", (slice(4, 6), 5)),
+    "basic in steps": ("basic", (slice(4, 6), slice(4, 6, 2))),
+    "basic in part": ("basic", (slice(4, 5), slice(None))),
+    "all by an array": ("oindex", (ROWS, slice(None))),
+    "an array": ("oindex", (slice(4, 6), ROWS[4:])),
+    "an array of an inner cell": ("oindex", (ROWS[:4], slice(4, 6))),
+    "arrays": ("oindex", (ROWS[4:], ROWS[4:])),
+    "arrays with gaps": ("oindex", (ROWS[[0, 2, 4, 5]], ROWS[4:])),
+    "arrays of parts": ("oindex", (ROWS[[0, 4]], ROWS)),
+    "arrays of one": ("oindex", (ROWS[5:], ROWS[5:])),
+    "one point": ("vindex", (ROWS[5:], ROWS[5:])),
+    "one in steps": ("basic", (slice(5, 6, 2), slice(4, 6))),
+    "points": ("vindex", (np.repeat(ROWS[4:], 2), np.tile(ROWS[4:], 2))),
+    "all points": ("vindex", tuple(np.indices((6, 6)).reshape(2, 36))),
+}
+
+
+def lower(one):
+    """One entry, a position lower."""
+    if isinstance(one, slice):
+        start, stop = (None if at is None else at - 1 for at in (one.start, one.stop))
+        return slice(start, stop, one.step)
+    return np.unique(np.maximum(one - 1, 0)) if np.ndim(one) and len(one) < 4 else np.maximum(one - 1, 0)
+
+
+@pytest.mark.parametrize("largest", [chunkwrites.MOST_NBYTES, 0])
+@pytest.mark.parametrize(
+    "options", [{}, {"zarr_format": 2}, {"shards": (4, 4), "chunks": (2, 2)}, {"compressors": "auto"}], ids=repr
+)
+@pytest.mark.parametrize("extent", [6, 5])
+@pytest.mark.parametrize("write", WRITES)
+def test_what_lies_beyond_the_array_is_what_zarr_leaves_there(monkeypatch, write, extent, options, largest):
+    """Where `largest` is 0, zarr writes."""
+    monkeypatch.setattr(chunkwrites, "MOST_NBYTES", largest)
+    kind, key = WRITES[write]
+    if extent == 5:
+        # The same one further up: a single row and column in edge chunks.
+        key = tuple(lower(one) for one in key)
+    found = []
+    for view in (lambda array: array, LazyArray):
+        array = zarr.create_array(
+            {}, shape=(8, 8), dtype="i4", fill_value=-1, **{"chunks": (4, 4), "compressors": None, **options}
+        )
+        array[...] = np.arange(64).reshape(8, 8)
+        array.resize((extent, extent))
+        target = view(array)
+        (target if kind == "basic" else getattr(target, kind))[key] = 99
+        array.resize((8, 8))
+        found.append(array[...].tolist())
+    assert found[1] == found[0]
+
+
+def test_what_lies_beyond_the_array_in_chunks_of_others_stays(monkeypatch):
+    """Where what is stored isn't at hand, zarr is handed whole cells."""
+    monkeypatch.setattr(chunkwrites.plain, "set_at_hand", lambda *_: False)
+    array = zarr.create_array({}, shape=(6,), chunks=(4,), dtype="i8", compressors=None)
+    array[...] = np.arange(6)
+    array.resize(5)
+    LazyArray(array)[3:4] = 9
+    LazyArray(array).oindex[[4]] = 9
+    array.resize(6)
+    assert array[...].tolist() == [0, 1, 2, 9, 9, 5]
+
+
 def test_chunks_that_are_overwritten_whole_are_not_read():
     array = zarr.create_array({}, shape=(8,), chunks=(4,), dtype="i8", compressors=None)
     array[...] = 1
@@ -167,7 +237,7 @@ def test_buffers_of_others():
     array[...] = 1
     objects = array.store_path.store._store_dict
     objects["c/1"] = Other.from_bytes(objects["c/1"].to_bytes())
-    assert chunkwrites.target_of(array).put(planned(array, [0, 6])) is None
+    assert chunkwrites.target_of(array).put(planned(array, [0, 6]), False) is None
     LazyArray(array).oindex[[0, 6]] = 3
     assert array[...].tolist() == [3, 1, 1, 1, 1, 1, 3, 1]
 

@@ -2,7 +2,8 @@
 
 zarr takes many turns of its event loop for each chunk that it reads, merges and writes, which is most of what writing
 to small chunks takes. Here the kernels read what stays of all of them in one go, and each is encoded and stored once.
-Chunks are read and written whole: also what an edge chunk holds beyond the array stays as it is.
+Chunks are read and written whole: also what an edge chunk holds beyond the array stays as it is, where zarr's own write
+would keep it.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ class Target(NamedTuple):
     spec: Any
     program: Program
 
-    def put(self, batch: list[Block]) -> list[BaseException | None] | None:
+    def put(self, batch: list[Block], keep: bool) -> list[BaseException | None] | None:
         """Write blocks whose hulls are cells of the grid; what each raised, or None.
+
+        `keep`: what an edge chunk holds beyond the array stays also where all before it is set.
 
         None in all: what is stored can't be got at here, and nothing was written.
         """
@@ -45,7 +48,7 @@ class Target(NamedTuple):
             array = _zarr.empty(self.spec.shape, self.program.dtype, self.spec.order)
             if not block.covered or block.values.size < array.size:
                 read = ChunkRead(self.program, [slice(None)] * array.ndim, array, str(path))
-                if block.covered:
+                if block.covered and not keep:
                     # An edge chunk: beyond the array there is the fill value.
                     read.set_missing()
                 elif not plain.set_at_hand(read, path):

@@ -14,10 +14,12 @@ import numpy as np
 from cyzarr.lazy import lowering, parts, sources, zarrwrites
 from cyzarr.lazy.blocks import Block, blocks, is_points, merged
 from cyzarr.lazy.lowering import Points, Product
+from cyzarr.lazy.maps import DimensionMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cyzarr.lazy.transform import IndexTransform
     from cyzarr.lazy.view import LazyArray
 
     Array = np.ndarray[Any, Any]
@@ -44,7 +46,8 @@ def put(view: LazyArray, values: Array) -> None:
     elif view._kind == "numpy":
         _set_numpy(source, unique(plan, values))
     elif sources.is_plain_zarr(source):
-        zarrwrites.write(source, *unique(plan, values))
+        entries, values = unique(plan, values)
+        zarrwrites.write(source, entries, values, _looks_before(transform, plan))
     else:
         cells = sources.write_grid(source, view._kind) if hasattr(source, "__getitem__") else None
         if cells is None:
@@ -78,6 +81,18 @@ def converted(view: LazyArray, given: Any, own: bool = False) -> Array:
     return lowering.broadcast(values, view.shape)
 
 
+def _looks_before(transform: IndexTransform, plan: Product | Points | tuple[Any, ...]) -> bool:
+    """Whether zarr, handed what made the view, would read each chunk before it writes it, as for arrays and for steps.
+
+    An array of one position is a constant by now: it leaves an axis on which nothing depends.
+    """
+    entries = plan if isinstance(plan, tuple) else plan.arrays if isinstance(plan, Points) else plan.entries
+    if any(isinstance(entry, np.ndarray) or (isinstance(entry, range) and entry.step != 1) for entry in entries):
+        return True
+    maps = [one for one in transform.output if isinstance(one, DimensionMap)]
+    return len(maps) < transform.input_rank or any(abs(one.stride) != 1 for one in maps)
+
+
 def _is_plain(plan: Product, shape: tuple[int, ...]) -> bool:
     """Whether each cell of the view is another one of the source, in steps along its axes."""
     repeated = any(extent != 1 and axis not in plan.axes for axis, extent in enumerate(shape))
@@ -98,7 +113,7 @@ def _set_plain(view: LazyArray, entries: tuple[Any, ...], values: Array) -> None
     """One assignment, of ints and ranges."""
     source = view._source
     if sources.is_plain_zarr(source):
-        zarrwrites.write(source, entries, values)
+        zarrwrites.write(source, entries, values, _looks_before(view._transform, entries))
         return
     try:
         source[lowering.slices(entries)] = values

@@ -29,8 +29,12 @@ BATCH_NBYTES = 1 << 26
 SETTLE_SECONDS = 5.0
 
 
-def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
-    """Write to entries without duplicates: ints, ranges and ascending arrays, or points."""
+def write(source: Any, entries: tuple[Any, ...], values: Array, looks_before: bool) -> None:
+    """Write to entries without duplicates: ints, ranges and ascending arrays, or points.
+
+    `looks_before`: what an edge chunk holds beyond the array stays, since zarr reads the chunk where there are arrays
+    or steps, though all may be ints and ranges by now.
+    """
     # With the kernels, which are loaded when a zarr array is read or written.
     from cyzarr.lazy import chunkwrites
 
@@ -38,9 +42,11 @@ def write(source: Any, entries: tuple[Any, ...], values: Array) -> None:
     fancy = any(isinstance(entry, np.ndarray) for entry in entries)
     if cells is not None:
         target = chunkwrites.target_of(source)
-        whole = fancy and target is None and (_fails(source, entries, values) or fill_cells(entries, values, cells))
+        by_cells = target is None and (fancy or (looks_before and _edges(source) is not None))
+        whole = by_cells and (_fails(source, entries, values) or fill_cells(entries, values, cells))
         if target is not None or whole:
-            _write_cells(source, blocks((entries, values), cells, whole=True), target)
+            keep = looks_before or not _ints_cover(source, entries)
+            _write_cells(source, blocks((entries, values), cells, whole=True), target, keep)
             return
     _write_noted(source, entries, values, fancy)
 
@@ -82,14 +88,35 @@ def _shown(keys: list[str]) -> str:
     return ", ".join(keys[:100]) + (" ..." if len(keys) > 100 else "")
 
 
-def _write_cells(source: Any, planned: Iterator[Block], target: Target | None) -> None:
+def _edges(source: Any) -> tuple[int, ...] | None:
+    """Per axis the length of chunks, which may reach beyond the array; None where none does or zarr keeps that anyway.
+
+    As it does of shards. Of chunks that differ in length: 0.
+    """
+    metadata, parts = source.metadata, _zarr.parts_of(source)
+    lengths = _zarr.chunk_shape(metadata)
+    if lengths is None:
+        lengths = (0,) * source.ndim
+    clipped = any(length == 0 or extent % length for extent, length in zip(source.shape, lengths, strict=True))
+    return lengths if clipped and (parts is None or not _zarr.encodes_parts(parts.pipeline)) else None
+
+
+def _ints_cover(source: Any, entries: tuple[Any, ...]) -> bool:
+    """Whether zarr takes an edge chunk of which an int is all that lies in the array for overwritten."""
+    lengths = _zarr.chunk_shape(source.metadata) or (0,) * len(entries)
+    return _zarr.INTS_COVER_EDGES or all(
+        isinstance(entry, range) or length == 1 for entry, length in zip(entries, lengths, strict=True)
+    )
+
+
+def _write_cells(source: Any, planned: Iterator[Block], target: Target | None, keep: bool) -> None:
     """Merge and write whole cells, in batches that fit in memory."""
     done: list[str] = []
     begun = 0
     for batch in _batches(planned):
         begun += len(batch)
         try:
-            failed = _write_batch(source, batch, target, done)
+            failed = _write_batch(source, batch, target, keep, done)
         except BaseException as error:
             failed = error
         if failed is not None:
@@ -98,15 +125,42 @@ def _write_cells(source: Any, planned: Iterator[Block], target: Target | None) -
             raise failed
 
 
-def _write_batch(source: Any, batch: list[Block], target: Target | None, done: list[str]) -> BaseException | None:
+def _write_batch(
+    source: Any, batch: list[Block], target: Target | None, keep: bool, done: list[str]
+) -> BaseException | None:
     """Write cells and add the keys of those that were to `done`; the first error, or None."""
-    errors = None if target is None else target.put(batch)
+    errors = None if target is None else target.put(batch, keep)
     if errors is None:
+        lengths = _edges(source)
         slabs = [(one.hull, merged(one, None if one.covered else sources.read_box(source, one.hull))) for one in batch]
-        errors = _zarr.set_slabs(source, slabs)
+        beyond = [
+            lengths is not None and (keep or not one.covered) and _is_edge(one.hull, source.shape, lengths)
+            for one in batch
+        ]
+        plain = iter(_zarr.set_slabs(source, [one for one, edge in zip(slabs, beyond, strict=True) if not edge]))
+        errors = [_set_edge(source, *one) if edge else next(plain) for one, edge in zip(slabs, beyond, strict=True)]
     key = source.metadata.encode_chunk_key
     done += [key(one.cells) for one, error in zip(batch, errors, strict=True) if error is None]
     return next((error for error in errors if error is not None), None)
+
+
+def _is_edge(hull: tuple[slice, ...], shape: tuple[int, ...], lengths: tuple[int, ...]) -> bool:
+    """Whether a cell is the part within the array of a chunk that may be longer."""
+    return any(
+        one.stop == extent and not 0 < length <= one.stop - one.start
+        for one, extent, length in zip(hull, shape, lengths, strict=True)
+    )
+
+
+def _set_edge(source: Any, hull: tuple[slice, ...], values: Array) -> BaseException | None:
+    """Write an edge cell by an index array, so that zarr keeps what its chunk holds beyond; what it raised, or None."""
+    axis = int(np.argmax(values.shape))
+    key = (*hull[:axis], np.arange(hull[axis].start, hull[axis].stop), *hull[axis + 1 :])
+    try:
+        source.set_orthogonal_selection(key, values)
+    except Exception as error:
+        return error
+    return None
 
 
 def _batches(planned: Iterator[Block]) -> Iterator[list[Block]]:
