@@ -21,6 +21,8 @@ cdef enum:
     SMALL = 16384
     AHEAD = 1 << 16
     AHEAD_DECODED = 1 << 20
+    # So many where Python decodes, which takes the longer the more codecs it runs, whatever their size.
+    AHEAD_PYTHON = 32
     # Of what isn't needed no more than this is read at once.
     AHEAD_GAP = 4096
 
@@ -99,6 +101,8 @@ cdef int read_ahead(const Read* read, Worker* worker, Py_ssize_t number, const P
         count = read.first[number + 1] - read.first[number] - within
         # No more at once than a millisecond or so may decode.
         count = min(count, max(AHEAD_DECODED // max(read.root.child.nbytes, 1), 1))
+        if read.target.context != NULL:
+            count = min(count, AHEAD_PYTHON)
         if worker.along > 0 or run_end(read, object_, at, within, &count, first, end) == end:
             return OK
         # Whoever reads them has to decode them, or others would read them again.

@@ -10,6 +10,7 @@ cdef class ChunkRead:
     cdef readonly str key
     cdef readonly bint points
     cdef bint running
+    cdef object _left            # the reads that were run together, where helpers may still be at work on them
     cdef Read* read
     cdef Read* asks              # what plans the requests: `read`, or for a hull a read of the block below it
     cdef Read* ascending         # `asks` with its positions in order, once it is needed
@@ -21,6 +22,7 @@ cdef class ChunkRead:
     cdef object _held            # what the source points to
     cdef int _plan_requests(self) except -1
     cdef int _set_source(self, Py_ssize_t size, const char* data, object held) except -1
+    cdef bint _is_running(self) except -1
     cdef int _refuse_running(self) except -1
     cdef tuple position(self, Py_ssize_t number)
     cdef list touched(self, const Read* read)

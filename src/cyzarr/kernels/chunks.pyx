@@ -46,6 +46,30 @@ cnp.import_array()
 cdef Py_ssize_t FAR = <Py_ssize_t> 1 << 62
 
 
+cdef int join_chunks(Joined* joined, const Read* read, Py_ssize_t itemsize,
+                     const Py_ssize_t[:, ::1] chunks) noexcept nogil:
+    """What a read in order picks from each of these: (where it starts, which of the read's tasks it is)."""
+    cdef Span spans[MAX_NDIM]
+    cdef bint shard = read.root.kind == NODE_SHARD
+    cdef const Node* leaf = read.root.child if shard else read.root
+    cdef Py_ssize_t i, k
+    cdef int axis, code
+    for i in range(chunks.shape[0]):
+        k = chunks[i, 1]
+        axis = read.root.ndim - 1
+        while axis >= 0:
+            if shard:
+                spans[axis] = read.inner[axis][k % read.begin[axis][1]]
+                k //= read.begin[axis][1]
+            else:
+                spans[axis] = read.outer[axis][0]
+            axis -= 1
+        code = joined_product(joined, leaf, spans, itemsize, chunks[i, 0])
+        if code != OK:
+            return code
+    return OK
+
+
 def span_numbers(axis, key, extent):
     """(start, step, count) of an integer or slice within a chunk."""
     if isinstance(key, slice):
@@ -293,6 +317,8 @@ cdef class ChunkRead:
         cdef Joined joined
         if max_gap < 0 or max_nbytes < 0:
             raise ValueError(f"max_gap {max_gap} and max_nbytes {max_nbytes} must not be negative")
+        if self.asks.n_tasks == 0:
+            return []
         joined_init(&joined, max_gap, min(max_nbytes, FAR))
         try:
             if self.asks.target.points:
@@ -305,27 +331,20 @@ cdef class ChunkRead:
 
     cdef int need_product(self, Joined* joined, dict places) except -1:
         """Walk the chunks by their places, and of each what the product of its spans picks."""
-        cdef Span spans[MAX_NDIM]
-        cdef const Node* root = self.asked.root
-        cdef const Node* leaf = root.child if root.kind == NODE_SHARD else root
         cdef Read* read = self._in_order()
         cdef Py_ssize_t itemsize = self.asked.dtype.itemsize
-        cdef Py_ssize_t k, base
-        cdef int axis, code
-        numbers = self.touched(read) if root.kind == NODE_SHARD else [0]
-        for base, k in sorted([(places[number], k) for k, number in enumerate(numbers) if number in places]):
-            axis = root.ndim - 1
-            while axis >= 0:
-                if root.kind == NODE_SHARD:
-                    spans[axis] = read.inner[axis][k % read.begin[axis][1]]
-                    k //= read.begin[axis][1]
-                else:
-                    spans[axis] = read.outer[axis][0]
-                axis -= 1
-            with nogil:
-                code = joined_product(joined, leaf, spans, itemsize, base)
-            if code != OK:
-                raise MemoryError
+        cdef const Py_ssize_t[:, ::1] chunks
+        cdef int code
+        numbers = self.touched(read) if self.asked.root.kind == NODE_SHARD else [0]
+        found = sorted([(places[number], k) for k, number in enumerate(numbers) if number in places])
+        if not found:
+            return 0
+        chunks = np.array(found, dtype=np.intp)
+        # Given up once for all of them: each takes microseconds, and to get it back may take a thousand times that.
+        with nogil:
+            code = join_chunks(joined, read, itemsize, chunks)
+        if code != OK:
+            raise MemoryError
         return 0
 
     cdef int need_points(self, Joined* joined, dict places) except -1:
@@ -371,6 +390,8 @@ cdef class ChunkRead:
         cdef bint ordered = True
         if self.ascending != NULL:
             return self.ascending
+        if self.asks.n_tasks == 0:
+            raise ValueError("a read of nothing has no order")
         memset(strides, 0, sizeof(strides))
         for axis in range(self.asked.root.ndim):
             spans[axis] = self.asks.outer[axis][0]
@@ -477,8 +498,14 @@ cdef class ChunkRead:
         self.read.literal = True
         return 0
 
+    cdef bint _is_running(self) except -1:
+        """Whether it is being run; asks again where helpers were left at work on it."""
+        if self.running and self._left is not None and not left_running(self._left):
+            self.running, self._left = False, None
+        return self.running
+
     cdef int _refuse_running(self) except -1:
-        if self.running:
+        if self._is_running():
             raise RuntimeError(f"the read of {self.key!r} is running")
         return 0
 
@@ -641,7 +668,7 @@ def run_reads(reads, threads=1, labels=None):
         for one in reads:
             if one.read.memory == NULL and one.read.prefix == NULL:
                 raise ValueError(f"the bytes of {one.key!r} were not set")
-            if one.running:
+            if one._is_running():
                 raise RuntimeError(f"the read of {one.key!r} is running already")
             one.running = True
             group[n] = one.read
@@ -658,6 +685,7 @@ def run_reads(reads, threads=1, labels=None):
     finally:
         for i in range(n):
             (<ChunkRead> reads[i]).running = not over
+            (<ChunkRead> reads[i])._left = None if over else reads
         free(group)
 
 

@@ -27,7 +27,7 @@ from cyzarr.kernels.readplan cimport (
 from cyzarr.kernels.sources cimport load_index
 from cyzarr.kernels.status cimport E_AGAIN, E_CANCELLED, E_PYTHON, OK, failure_clear, raise_failure
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
-from cyzarr.kernels.workers cimport Stats, Worker, fail, reserve
+from cyzarr.kernels.workers cimport Stats, Worker, fail, given_up, reserve
 
 
 # --- tasks
@@ -254,7 +254,7 @@ cdef int run_along(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
     cdef int code
     worker.along = 0
     code = run_task(read, worker, task)
-    while code == OK and worker.along > 0:
+    while code == OK and worker.along > 0 and not given_up(worker):
         worker.along -= 1
         task += 1
         code = run_task(read, worker, task)
