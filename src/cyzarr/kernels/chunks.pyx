@@ -694,7 +694,7 @@ cdef int run_group(Read** group, Py_ssize_t n, list reads, int threads, cnp.ndar
     cdef int status = OK
     cdef Py_ssize_t i
     if labels is not None:
-        status = reads_run_batch(group, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, threads, reads)
+        status = reads_run_batch(group, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, threads, reads, 0)
     elif n:
         status = reads_run(group, n, threads, reads)
     if status == OK:

@@ -28,6 +28,8 @@ cdef class Compiled:
     cdef bint simple                  # the dtype is known by its number alone
     cdef char separator
 
+cdef double HOLD_NS                   # a read that takes less keeps the GIL
+
 # The array's program where a direct read may be made, else None.
 cdef Compiled native(object array)
 # Entries within the array, into `out` where there is one; None: zarr's own code must say what this is.

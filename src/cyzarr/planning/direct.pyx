@@ -38,7 +38,7 @@ cdef object DEFAULT_BUFFER = "zarr.buffer.cpu.Buffer"
 cdef object DEFAULT_NDBUFFER = "zarr.buffer.cpu.NDBuffer"
 # A read that is expected to take less than this keeps the GIL: to get it back from a busy Python thread
 # would take thousands of microseconds.
-cdef double HOLD_NS = 200_000
+HOLD_NS = 200_000
 # One that takes less than this is not worth a second thread, nor to ask how many there may be.
 cdef double HOP_NS = 30_000
 # A brief read of an event loop's own thread takes less than handing it to another and back (measured: 50 us),

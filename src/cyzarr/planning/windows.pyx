@@ -8,11 +8,13 @@ from libc.stdlib cimport free, malloc
 from cyzarr import _zarr, config, observe
 from cyzarr.kernels.batch cimport reads_run_batch
 from cyzarr.kernels.execute cimport ReadHolder, read_raise
+from cyzarr.kernels.files cimport nowait_works
 from cyzarr.kernels.readplan cimport Read
 from cyzarr.kernels.status cimport OK
 from cyzarr.kernels.types cimport MAX_NDIM, Span
 from cyzarr.planning.basic cimport Key, parse
 from cyzarr.planning.direct cimport (
+    HOLD_NS,
     LOCAL,
     Compiled,
     check_entries,
@@ -104,7 +106,8 @@ cdef bint run_windows(Compiled made, list windows, list slots) except -1:
     try:
         for i in range(n):
             reads[i] = (<ReadHolder> holders[i]).read
-        status = reads_run_batch(reads, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, config.threads(), holders)
+        status = reads_run_batch(reads, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, config.threads(), holders,
+                                 HOLD_NS if made.kind != LOCAL or nowait_works() else 0)
         if status != OK:
             for i in range(n):
                 read_raise(reads[i], made.key_prefix)
