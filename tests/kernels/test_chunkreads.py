@@ -572,3 +572,51 @@ def test_what_one_raises_ends_what_another_thread_has_taken_along(tmp_path):
     if not helping.is_set():
         pytest.skip("no helper had time for it")
     assert len(calls) <= 3
+
+
+def test_a_checked_index_is_not_checked_again():
+    reads = [kernels.ChunkRead(PROGRAM, key, np.zeros((4, 6), "i4")[key]) for key in [(ALL, ALL), (1, slice(2, 5))]]
+    _, nbytes = reads[0].index_request
+    index = DATA[-nbytes:]
+    checked = reads[0].checked_index(index, len(DATA))
+    assert reads[0].checked_index(checked) is checked
+    for read in reads:
+        assert read.inner_requests(checked, len(DATA)) == read.inner_requests(index, len(DATA))
+        assert read.window_requests(checked) == read.window_requests(index)
+    with pytest.raises(CorruptChunkError):
+        reads[0].checked_index(index[:-1] + bytes([index[-1] ^ 1]))
+    for size in (nbytes - 1, 0):
+        with pytest.raises(CorruptChunkError):
+            reads[1].inner_requests(checked, size)
+    with pytest.raises(CorruptChunkError):
+        reads[1].checked_index(index[1:])
+    # Nor is it taken by a read of another program, nor one that nobody checked.
+    other = kernels.ChunkRead(Program(CHAIN, I4, FILL), (ALL, ALL), np.zeros((4, 6), "i4"))
+    for wrong in (checked, type(checked)()):
+        with pytest.raises(TypeError):
+            other.inner_requests(wrong)
+    with pytest.raises(ValueError, match="has an index"):
+        kernels.ChunkRead(Program(plain((4,), "<i4"), I4, FILL), (ALL,), np.zeros(4, "i4")).checked_index(index)
+
+
+@pytest.mark.parametrize("how", ["parts", "object", "missing"])
+def test_reads_that_are_given_the_same_object(how):
+    keys = [(ALL, ALL), (slice(0, 3), slice(2, 5))]
+    first, second = (kernels.ChunkRead(PROGRAM, key, np.zeros((4, 6), "i4")[key]) for key in keys)
+    with pytest.raises(ValueError, match="not set"):
+        second.set_as(first)
+    for _ in range(2):
+        if how == "parts":
+            give_parts(first, DATA, False)
+        elif how == "object":
+            first.set_object(DATA)
+        else:
+            first.set_missing()
+        second.set_as(first)
+        # What the first lets go of, the second keeps.
+        first.set_object(b"")
+        run_reads([second])
+        assert (second.out == (-7 if how == "missing" else VALUES[keys[1]])).all()
+    del first
+    run_reads([second])
+    assert (second.out == (-7 if how == "missing" else VALUES[keys[1]])).all()

@@ -2,7 +2,7 @@
 from cyzarr.kernels.joined cimport Joined
 from cyzarr.kernels.program cimport Program
 from cyzarr.kernels.readplan cimport Read
-from cyzarr.kernels.types cimport Segment, Source
+from cyzarr.kernels.types cimport Source
 
 cdef class ChunkRead:
     cdef readonly Program program
@@ -17,7 +17,6 @@ cdef class ChunkRead:
     cdef Program asked           # and of what program
     cdef object _objects         # the output with all of the chunk's axes, where items are objects
     cdef Source source
-    cdef Segment* segments
     cdef object _uses            # the index arrays that the read points to
     cdef object _held            # what the source points to
     cdef int _plan_requests(self) except -1

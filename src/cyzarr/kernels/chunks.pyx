@@ -17,6 +17,7 @@ from libc.string cimport memset
 from cyzarr.kernels.batch cimport reads_run_batch
 from cyzarr.kernels.decode cimport hull_spans
 from cyzarr.kernels.execute cimport left_running, read_raise, read_reset, reads_run
+from cyzarr.kernels.fetched cimport CheckedIndex, Fetched
 from cyzarr.kernels.joined cimport (
     Joined,
     joined_free,
@@ -40,6 +41,8 @@ from cyzarr.kernels.status cimport (
 )
 from cyzarr.kernels.types cimport MAX_NDIM, Span
 from cyzarr.kernels.workers cimport Stats
+
+from cyzarr.kernels.fetched import checked_offset, merged_parts
 
 cnp.import_array()
 
@@ -167,7 +170,6 @@ cdef class ChunkRead:
         if self.asks != self.read:
             read_free(self.asks)
         read_free(self.read)
-        free(self.segments)
 
     cdef int _plan_requests(self) except -1:
         """Plan what is asked for: of a hull, the block that its program decodes."""
@@ -266,7 +268,7 @@ cdef class ChunkRead:
 
         Parameters
         ----------
-        index : bytes
+        index : bytes or CheckedIndex
             The encoded index, as index_request asks for it.
         max_gap, max_nbytes : int
             As for chunk_requests; what lies without a gap in one inner chunk is one range.
@@ -413,7 +415,7 @@ cdef class ChunkRead:
 
         Parameters
         ----------
-        index : bytes
+        index : bytes or CheckedIndex
             The encoded index, as index_request asks for it.
         size : int, optional
             The object's length where it is known.
@@ -427,27 +429,46 @@ cdef class ChunkRead:
             raise ValueError("only a shard that nothing stands around has inner chunks to ask for")
         return sorted(set(self.entries(index, size).values()))
 
+    def checked_index(self, index, size=None):
+        """An index that was verified, to be given in its place to requests of reads of the same program.
+
+        Arguments and errors are those of inner_requests.
+        """
+        cdef const Node* root = self.asked.root
+        cdef CheckedIndex found
+        cdef Failure failure
+        if self.index_request is None:
+            raise ValueError("only a shard that nothing stands around has an index")
+        if type(index) is CheckedIndex and (<CheckedIndex> index).program is self.asked:
+            found = index
+        else:
+            found = CheckedIndex()
+            found.raw = bytes(memoryview(index))
+        failure_clear(&failure)
+        failure.length, failure.expected, failure.found = len(found.raw), root.index.nbytes, len(found.raw)
+        if not root.index.at_start:
+            failure.offset = -len(found.raw) if size is None else max(size - len(found.raw), 0)
+        if len(found.raw) != root.index.nbytes or (size is not None and size < root.index.nbytes):
+            failure.code = E_INDEX_SHORT if len(found.raw) <= root.index.nbytes else E_STORED_SIZE
+            raise_failure(&failure, self.key, None)
+        if found.program is None and index_verify(&root.index, found.raw) != OK:
+            failure.code = E_INDEX_CHECKSUM
+            raise_failure(&failure, self.key, None)
+        found.program = self.asked
+        return found
+
     cdef dict entries(self, index, size):
         """The entries, (offset, nbytes), of the touched inner chunks that are there, by their numbers in the index."""
         cdef const Node* root = self.asked.root
-        cdef const char* raw
+        cdef CheckedIndex checked = self.checked_index(index, size)
+        cdef const char* raw = checked.raw
         cdef Failure failure
         cdef uint64_t offset, nbytes
         cdef uint64_t limit = FAR if size is None else size
         cdef bint absent
         cdef int code
-        index = bytes(memoryview(index))
-        raw = index
         failure_clear(&failure)
-        failure.length, failure.expected, failure.found = len(index), root.index.nbytes, len(index)
-        if not root.index.at_start:
-            failure.offset = -len(index) if size is None else max(size - len(index), 0)
-        if len(index) != root.index.nbytes or (size is not None and size < root.index.nbytes):
-            failure.code = E_INDEX_SHORT if len(index) <= root.index.nbytes else E_STORED_SIZE
-            raise_failure(&failure, self.key, None)
-        if index_verify(&root.index, raw) != OK:
-            failure.code = E_INDEX_CHECKSUM
-            raise_failure(&failure, self.key, None)
+        failure.expected = failure.found = root.index.nbytes
         found = {}
         for number in self.touched(self.asks):
             index_entry(&root.index, raw, number, &offset, &nbytes)
@@ -493,6 +514,8 @@ cdef class ChunkRead:
         self._refuse_running()
         self.source.size = size
         self.source.data = data
+        self.source.segments = NULL
+        self.source.n_segments = 0
         self._held = held
         self.read.memory = &self.source
         self.read.literal = True
@@ -536,8 +559,7 @@ cdef class ChunkRead:
         before `end`.
         """
         cdef const Node* root = self.asked.root
-        cdef Segment* segments
-        self._refuse_running()
+        cdef Fetched fetched
         held = [(checked_offset(at, data), np.frombuffer(data, dtype=np.uint8)) for at, data in parts if len(data)]
         held.sort(key=lambda part: part[0])
         end = max([end] + [offset + view.size for offset, view in held])
@@ -549,45 +571,18 @@ cdef class ChunkRead:
             at = checked_offset(0 if root.index.at_start else at_end, index)
             held = merged_parts(held, at, np.frombuffer(index, dtype=np.uint8))
             end = max([end] + [offset + view.size for offset, view in held])
-        segments = <Segment*> calloc(max(len(held), 1), sizeof(Segment))
-        if segments == NULL:
-            raise MemoryError
-        for i, (offset, view) in enumerate(held):
-            segments[i].offset = offset
-            segments[i].nbytes = view.size
-            segments[i].data = <const char*> cnp.PyArray_DATA(<cnp.ndarray> view)
-        self._set_source(end if size is None else size, NULL, held)
-        free(self.segments)
-        self.segments = segments
-        self.source.segments = segments
-        self.source.n_segments = len(held)
+        fetched = Fetched(held)
+        self._set_source(end if size is None else size, NULL, fetched)
+        self.source.segments = fetched.segments
+        self.source.n_segments = fetched.n
 
-
-def checked_offset(offset, data):
-    """An offset at which `data` can lie."""
-    offset = operator.index(offset)
-    if offset < 0 or offset + len(data) > FAR:
-        raise ValueError(f"{len(data)} bytes can't lie at offset {offset}")
-    return offset
-
-
-def merged_parts(held, offset, index):
-    """The parts with the index among them, so that each byte is found in the part that starts last before it."""
-    cut = []
-    for start, view in held:
-        stop = start + view.size
-        if stop <= offset or start >= offset + index.size:
-            cut.append((start, view))
-        else:
-            # A chunk that reaches into the index is legal to a reader: both stand in one part.
-            low, high = min(start, offset), max(stop, offset + index.size)
-            joined = np.empty(high - low, dtype=np.uint8)
-            joined[offset - low:offset - low + index.size] = index
-            joined[start - low:stop - low] = view
-            cut.append((low, joined))
-    cut.append((offset, index))
-    # Of parts that start together the longest stands last, where it is found.
-    return sorted(cut, key=lambda part: (part[0], part[1].size))
+    def set_as(self, ChunkRead other not None):
+        """The same object as another read's, as that one was given it: nothing is copied."""
+        if other.read.memory == NULL:
+            raise ValueError(f"the bytes of {other.key!r} were not set")
+        self._set_source(other.source.size, other.source.data, other._held)
+        self.source.segments = other.source.segments
+        self.source.n_segments = other.source.n_segments
 
 
 def with_all_axes(out, selection, points):
