@@ -121,3 +121,60 @@ def test_more_chunks_than_a_number_counts(layout):
     want = [array[key] for key in windows]
     found = cyzarr.read_many(array, windows)
     assert all((a == b).all() for a, b in zip(found, want, strict=True))
+
+
+def test_small_inner_chunks_of_a_file_are_read_together(tmp_path):
+    array = zarr.create_array(
+        tmp_path, shape=(256, 256), chunks=(4, 4), shards=(256, 256), dtype="u1", compressors=None
+    )
+    array[...] = values = np.random.default_rng(0).integers(1, 255, (256, 256)).astype("u1")
+    array = zarr.open_array(tmp_path)
+    windows = [(slice(y, y + 36), slice(x, x + 33)) for y in range(0, 256, 32) for x in range(0, 256, 32)]
+    windows = [windows[at] for at in np.random.default_rng(1).permutation(len(windows))]
+    with cyzarr.trace() as counts:
+        found = cyzarr.read_many(array, windows)
+    assert all((one == values[key]).all() for one, key in zip(found, windows, strict=True))
+    assert counts.chunks_decoded == 64 * 64
+    # zarr writes them along a curve, and in that order they are read.
+    assert counts.requests < 200
+
+
+def file_read(path, program, key):
+    shape = np.empty(program.shape, "b")[key].shape
+    read = kernels.ChunkRead(program, key, np.zeros(shape, program.dtype))
+    read.set_file(bytes(path))
+    return read
+
+
+def test_large_windows_of_a_raw_chunk_of_a_file_need_no_scratch(tmp_path):
+    rows = 1 << 11
+    values = np.random.default_rng(0).integers(0, 255, (rows, 1 << 12)).astype("u1")
+    (tmp_path / "chunk").write_bytes(values.tobytes())
+    program = kernels.Program({"shape": values.shape, "bytes": {"dtype": np.dtype("u1")}}, "u1", b"\0")
+    keys = [(slice(0, 3 * rows // 4), slice(None)), (slice(rows // 4, rows), slice(None))]
+    reads = [file_read(tmp_path / "chunk", program, key) for key in keys]
+    stats = kernels.run_reads(reads, labels=[0, 0])
+    assert all((read.out == values[key]).all() for read, key in zip(reads, keys, strict=True))
+    assert stats["requests"] == 2
+    assert stats["bytes_read"] == values.size * 3 // 2
+    # Small ones together pick more than all of it: that is read once.
+    small = [(slice(y, y + 64), slice(x, x + 64)) for y in range(0, rows - 63, 32) for x in range(0, 4096 - 63, 32)]
+    reads = [file_read(tmp_path / "chunk", program, key) for key in small]
+    stats = kernels.run_reads(reads, labels=[0] * len(reads))
+    assert all((read.out == values[key]).all() for read, key in zip(reads, small, strict=True))
+    assert stats["requests"] == 1
+
+
+def test_reads_of_a_batch_run_alone_afterwards(tmp_path):
+    """What a batch has noted in them is not theirs for good."""
+    data, program = shard(compressed=False)
+    (tmp_path / "shard").write_bytes(data)
+    keys = [(slice(0, 17), slice(3, 20)), (slice(9, 24), slice(0, 11)), (slice(None), slice(None))]
+    reads = [file_read(tmp_path / "shard", program, key) for key in keys]
+    for labels in ([0, 0, 0], None, [0, 1, 0], None):
+        kernels.run_reads(reads, labels=labels)
+        for read, key in zip(reads, keys, strict=True):
+            assert (read.out == expected()[key]).all()
+            read.out[...] = 0
+        kernels.run_reads(reads[:1])
+        assert (reads[0].out == expected()[keys[0]]).all()

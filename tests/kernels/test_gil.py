@@ -100,6 +100,58 @@ def test_another_thread_gets_on(counted):
 
 
 @pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no GIL")
+def test_requests_of_many_inner_chunks_give_up_the_gil_once():
+    """Where another thread is busy, each time may cost it the 50 ms that that one keeps it."""
+    n, over, interval = 64, [], sys.getswitchinterval()
+    chain = {
+        "shape": (8 * n, 8 * n),
+        "shard": {
+            "chunk_shape": (8, 8),
+            "chain": {"shape": (8, 8), "bytes": {"dtype": np.dtype("u1")}},
+            "index": {"location": "end", "byteorder": "little", "checksums": 0, "order": None},
+        },
+    }
+    index = np.array([[64 * k, 64] for k in range(n * n)], "<u8").tobytes()
+    program = kernels.Program(chain, "u1", b"\0")
+    read = kernels.ChunkRead(program, (slice(None), slice(4, None)), np.zeros((8 * n, 8 * n - 4), "u1"))
+
+    def spin():
+        while not over:
+            pass
+
+    thread = threading.Thread(target=spin)
+    sys.setswitchinterval(0.05)
+    thread.start()
+    try:
+        start = time.perf_counter()
+        read.window_requests(index)
+        taken = time.perf_counter() - start
+    finally:
+        over.append(True)
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert taken < 0.5
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no GIL")
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_small_batch_keeps_the_gil(counted, kind, tmp_path):
+    if kind == "file" and not sys.platform.startswith("linux"):
+        pytest.skip("only Linux reads files without waiting")
+    store = {} if kind == "memory" else tmp_path / "array"
+    array = zarr.create_array(store, shape=(64,), chunks=(4,), shards=(32,), dtype="u1")
+    array[...] = np.arange(64)
+    array = zarr.open_array(array.store, mode="r")
+    cyzarr.read_many(array, [1, 2])
+
+    def read():
+        for _ in range(3000):
+            cyzarr.read_many(array, [slice(3, 20), slice(8, 60), 5])
+
+    assert counted(read) < 3
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no GIL")
 def test_a_call_that_keeps_the_gil_is_seen(counted):
     values = list(range(3_000_000))
     assert counted(lambda: sorted(values, key=lambda one: -one)) < 3

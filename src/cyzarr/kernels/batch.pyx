@@ -6,7 +6,7 @@ block around what they pick is decoded into scratch, and each takes its part fro
 
 from libc.stdlib cimport free, malloc
 
-from cyzarr.kernels.ahead cimport inner_spans
+from cyzarr.kernels.ahead cimport inner_spans, read_ahead, row_of
 from cyzarr.kernels.blocks cimport place_spans
 from cyzarr.kernels.decode cimport decode_inner, decode_region, fill_target
 from cyzarr.kernels.execute cimport (
@@ -17,15 +17,25 @@ from cyzarr.kernels.execute cimport (
     object_enter,
     object_leave,
     open_source,
+    read_reset,
 )
 from cyzarr.kernels.files cimport object_close
 from cyzarr.kernels.intersect cimport sort_by_key
 from cyzarr.kernels.pool cimport run_inline, run_pooled
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_SHARD, Node
-from cyzarr.kernels.readplan cimport HOP_NS, Read, object_of, positions
-from cyzarr.kernels.status cimport E_NOMEM, OK
+from cyzarr.kernels.readplan cimport HOP_NS, Object, Read, object_of, positions
+from cyzarr.kernels.status cimport E_AGAIN, E_NOMEM, OK
 from cyzarr.kernels.types cimport MAX_NDIM, ItemPlan, Source, Span, Target
-from cyzarr.kernels.workers cimport Worker, fail, reserve
+from cyzarr.kernels.workers cimport Worker, fail, given_up, reserve
+
+# From so many tasks of the reads on, planning gives up the GIL: it takes a tenth of a microsecond for each.
+cdef Py_ssize_t GIL_UNITS = 500
+cdef enum:
+    # Scratch for what several reads pick from one uncompressed chunk of a file is no larger than this, and than this
+    # where each picks so much that a read of its own costs nothing.
+    BLOCK_NBYTES = 1 << 26
+    SMALL_BLOCK = 1 << 22
+    LARGE_PICK = 1 << 20
 
 # What one read picks from one chunk.
 cdef struct Unit:
@@ -59,18 +69,24 @@ cdef class BatchHolder(GroupHolder):
 
 # --- which chunks the reads touch
 
-cdef Py_ssize_t chunk_of(const Read* read, Py_ssize_t number, int axis) noexcept nogil:
-    cdef Py_ssize_t at[MAX_NDIM]
-    positions(read, number, at)
-    return read.outer[axis][at[axis]].chunk
+cdef void chunks_of(const Read* read, Py_ssize_t number, Py_ssize_t* chunks) noexcept nogil:
+    """Where an object of a read stands in the grid."""
+    cdef int axis
+    positions(read, number, chunks)
+    for axis in range(read.root.ndim):
+        chunks[axis] = read.outer[axis][chunks[axis]].chunk
 
 
 cdef bint same_object(const Batch* batch, const Unit* a, const Unit* b) noexcept nogil:
+    cdef Py_ssize_t one[MAX_NDIM]
+    cdef Py_ssize_t other[MAX_NDIM]
     cdef int axis
     if batch.labels[a.read] != batch.labels[b.read]:
         return False
+    chunks_of(batch.reads[a.read], a.number, one)
+    chunks_of(batch.reads[b.read], b.number, other)
     for axis in range(batch.reads[a.read].root.ndim):
-        if chunk_of(batch.reads[a.read], a.number, axis) != chunk_of(batch.reads[b.read], b.number, axis):
+        if one[axis] != other[axis]:
             return False
     return True
 
@@ -101,6 +117,7 @@ cdef void unit_keys(const Batch* batch, Py_ssize_t* keys) noexcept nogil:
     It wraps beyond 2^64 chunks: then a chunk may come up twice, and is decoded twice.
     """
     cdef size_t extents[MAX_NDIM]
+    cdef Py_ssize_t chunks[MAX_NDIM]
     cdef size_t entries = 1
     cdef Py_ssize_t k
     cdef const Read* read
@@ -110,14 +127,15 @@ cdef void unit_keys(const Batch* batch, Py_ssize_t* keys) noexcept nogil:
     for k in range(batch.n_units):
         read = batch.reads[batch.units[k].read]
         entries = max(entries, <size_t> batch.units[k].entry + 1)
+        chunks_of(read, batch.units[k].number, chunks)
         for axis in range(read.root.ndim):
-            extents[axis] = max(extents[axis], <size_t> chunk_of(read, batch.units[k].number, axis) + 1)
+            extents[axis] = max(extents[axis], <size_t> chunks[axis] + 1)
     for k in range(batch.n_units):
         read = batch.reads[batch.units[k].read]
         keys[k] = batch.labels[batch.units[k].read]
+        chunks_of(read, batch.units[k].number, chunks)
         for axis in range(read.root.ndim):
-            keys[k] = <Py_ssize_t> (<size_t> keys[k] * extents[axis]
-                                    + <size_t> chunk_of(read, batch.units[k].number, axis))
+            keys[k] = <Py_ssize_t> (<size_t> keys[k] * extents[axis] + <size_t> chunks[axis])
         keys[k] = <Py_ssize_t> (<size_t> keys[k] * entries + <size_t> batch.units[k].entry)
 
 
@@ -145,6 +163,7 @@ cdef int plan_batch(Batch* batch) noexcept nogil:
     cdef Unit* unit
     cdef Unit* before
     cdef Read* read
+    cdef Object* object_
     batch.units = <Unit*> malloc(batch.n_units * sizeof(Unit))
     batch.first = <Py_ssize_t*> malloc((batch.n_units + 1) * sizeof(Py_ssize_t))
     batch.owner = <Py_ssize_t*> malloc(batch.n_units * sizeof(Py_ssize_t))
@@ -156,7 +175,7 @@ cdef int plan_batch(Batch* batch) noexcept nogil:
     for i in range(batch.n):
         if batch.reads[i].shared:
             for k in range(batch.reads[i].n_objects):
-                batch.reads[i].objects[k].left = 0
+                batch.reads[i].objects[k].count = 0
     for k in range(batch.n_units):
         unit = &batch.units[k]
         before = unit - 1
@@ -167,12 +186,28 @@ cdef int plan_batch(Batch* batch) noexcept nogil:
             owner = k
         read = batch.reads[batch.units[owner].read]
         if read.shared:
-            read.objects[batch.units[owner].number].left += 1
+            object_ = &read.objects[batch.units[owner].number]
+            if object_.count == 0:
+                object_.task = batch.n_tasks
+            object_.count += 1
         batch.first[batch.n_tasks] = k
         batch.owner[batch.n_tasks] = owner
         batch.n_tasks += 1
     batch.first[batch.n_tasks] = batch.n_units
+    enrol(batch)
     return OK
+
+
+cdef void enrol(Batch* batch) noexcept nogil:
+    """Have the reads' objects shared by the batch's tasks instead of their own."""
+    cdef Py_ssize_t i, k
+    cdef Read* read
+    for i in range(batch.n):
+        read = batch.reads[i]
+        read.batch, read.batch_entry = batch, entry_of
+        if read.shared:
+            for k in range(read.n_objects):
+                read.objects[k].left = read.objects[k].count
 
 
 # --- tasks
@@ -285,8 +320,8 @@ cdef int decode_block(const Batch* batch, Worker* worker, const Source* source, 
     return OK
 
 
-cdef bint each_apart(const Read* read, const Source* source, double items, double picked) noexcept nogil:
-    """Whether units decode faster one by one than by the block around them, of `items` where they pick `picked`.
+cdef bint each_apart(const Read* read, const Source* source, double items, double picked, Py_ssize_t n) noexcept nogil:
+    """Whether n units decode better one by one than by the block around them, of `items` where they pick `picked`.
 
     Only what can be read in part can be: of anything else a part costs as much as all of it.
     """
@@ -294,7 +329,10 @@ cdef bint each_apart(const Read* read, const Source* source, double items, doubl
     if node.n_filters > 0 or (node.kind != NODE_BYTES and node.kind != NODE_SHARD):
         return False
     # Far windows would have all that lies between them read; from memory nothing is gained by a block.
-    return items > picked or (node.kind == NODE_BYTES and source.fd < 0)
+    if items > picked or (node.kind == NODE_BYTES and source.fd < 0):
+        return True
+    items, picked = items * read.target.items.itemsize, picked * read.target.items.itemsize
+    return node.kind == NODE_BYTES and (items > BLOCK_NBYTES or (items > SMALL_BLOCK and picked >= n * LARGE_PICK))
 
 
 cdef int decode_task(const Batch* batch, Worker* worker, const Source* source, const char* raw, Py_ssize_t first,
@@ -308,7 +346,7 @@ cdef int decode_task(const Batch* batch, Worker* worker, const Source* source, c
     picked = find_block(batch, first, stop, block)
     for axis in range(read.root.ndim):
         items *= block[axis].count
-    if each_apart(read, source, items, picked):
+    if each_apart(read, source, items, picked, stop - first):
         return decode_each(batch, worker, source, raw, first, stop)
     return decode_block(batch, worker, source, raw, first, stop, block)
 
@@ -327,58 +365,78 @@ cdef int fill_all(const Batch* batch, Worker* worker, Py_ssize_t first, Py_ssize
     return OK
 
 
-cdef int run_shard_task(const Batch* batch, Worker* worker, const Unit* owner, Py_ssize_t first,
-                        Py_ssize_t stop) noexcept nogil:
-    """A task that is one inner chunk."""
+cdef Py_ssize_t entry_of(const void* context, Py_ssize_t task, Span* spans) noexcept nogil:
+    """What a task's first unit picks, for those who read ahead."""
+    cdef const Batch* batch = <const Batch*> context
+    cdef const Unit* unit = &batch.units[batch.first[task]]
+    unit_spans(batch, unit, spans)
+    return unit.entry
+
+
+cdef int open_task(const Batch* batch, Worker* worker, Py_ssize_t* task, const Unit* owner, Source* source,
+                   const char** raw, bint* missing) noexcept nogil:
+    """Have a task's bytes at hand. Of a shard, `task` becomes the one whose turn it is as they lie in the file."""
     cdef Read* read = batch.reads[owner.read]
+    cdef Object* object_
     cdef Py_ssize_t at[MAX_NDIM]
+    cdef Py_ssize_t within
     cdef int code
     positions(read, owner.number, at)
+    if not read.shared:
+        code = open_source(read, worker, owner.number, at, source, missing)
+        worker.stats.chunks_missing += missing[0]
+        return code
     code = object_enter(read, worker, owner.number, at)
     if code != OK:
         return code
-    if read.objects[owner.number].state == MISSING:
-        code = fill_all(batch, worker, first, stop)
-    else:
-        code = decode_task(batch, worker, &read.objects[owner.number].source, read.objects[owner.number].raw,
-                           first, stop)
-    object_leave(read, &read.objects[owner.number])
+    object_ = &read.objects[owner.number]
+    source[0], raw[0], missing[0] = object_.source, object_.raw, object_.state == MISSING
+    within = task[0] - object_.task
+    if object_.order != NULL:
+        task[0] = object_.task + object_.order[within]
+    if source.fd < 0:
+        return OK
+    code = read_ahead(row_of(read, object_, owner.number, at), worker, within, source)
+    if code != OK:
+        object_leave(read, object_)
     return code
 
 
-cdef int run_object_task(const Batch* batch, Worker* worker, const Unit* owner, Py_ssize_t first,
-                         Py_ssize_t stop) noexcept nogil:
-    """A task that is one whole object."""
+cdef int run_unit_task(const Batch* batch, Worker* worker, const Unit* owner, Py_ssize_t task) noexcept nogil:
+    """A task that is one inner chunk, or one whole object."""
     cdef Read* read = batch.reads[owner.read]
-    cdef Py_ssize_t at[MAX_NDIM]
     cdef Source source
+    cdef const char* raw = NULL
     cdef bint missing = False
-    cdef int code
-    positions(read, owner.number, at)
-    code = open_source(read, worker, owner.number, at, &source, &missing)
+    cdef int code = open_task(batch, worker, &task, owner, &source, &raw, &missing)
     if code != OK:
         return code
     if missing:
-        worker.stats.chunks_missing += 1
-        return fill_all(batch, worker, first, stop)
-    code = decode_task(batch, worker, &source, NULL, first, stop)
-    if read.memory == NULL:
+        code = fill_all(batch, worker, batch.first[task], batch.first[task + 1])
+    else:
+        code = decode_task(batch, worker, &source, raw, batch.first[task], batch.first[task + 1])
+    if read.shared:
+        object_leave(read, &read.objects[owner.number])
+    elif read.memory == NULL:
         object_close(source.fd)
     return code
 
 
 cdef int run_batch_task(void* context, void* worker, Py_ssize_t task) noexcept nogil:
+    """A task, and those that it takes along."""
     cdef const Batch* batch = <const Batch*> context
-    cdef const Unit* owner = &batch.units[batch.owner[task]]
-    cdef Read* read = batch.reads[owner.read]
-    cdef Py_ssize_t first = batch.first[task], stop = batch.first[task + 1]
+    cdef Worker* own = <Worker*> worker
+    cdef const Unit* owner
     cdef int code
-    if read.shared:
-        code = run_shard_task(batch, <Worker*> worker, owner, first, stop)
-    else:
-        code = run_object_task(batch, <Worker*> worker, owner, first, stop)
-    note_failure(read, <Worker*> worker, owner.number, code)
-    return code
+    own.along = 0
+    while True:
+        owner = &batch.units[batch.owner[task]]
+        code = run_unit_task(batch, own, owner, task)
+        note_failure(batch.reads[owner.read], own, owner.number, code)
+        if code != OK or own.along == 0 or given_up(own):
+            return code
+        own.along -= 1
+        task += 1
 
 
 cdef void leave_batch(void* context, void* worker) noexcept nogil:
@@ -386,7 +444,24 @@ cdef void leave_batch(void* context, void* worker) noexcept nogil:
     add_stats((<const Batch*> context).reads[0], <Worker*> worker)
 
 
-cdef int reads_run_batch(Read** reads, const Py_ssize_t* labels, Py_ssize_t n, int threads, object keep) except? -1:
+cdef int run_held(Batch* batch) noexcept:
+    """Run in this thread with the GIL held; E_AGAIN where that would mean to wait for a disk."""
+    cdef Py_ssize_t i
+    cdef int status
+    for i in range(batch.n):
+        batch.reads[i].target.nowait = batch.reads[i].memory == NULL
+    status = run_inline(run_batch_task, leave_batch, batch, batch.n_tasks)
+    for i in range(batch.n):
+        batch.reads[i].target.nowait = False
+        if status == E_AGAIN:
+            read_reset(batch.reads[i])
+    if status == E_AGAIN:
+        enrol(batch)
+    return status
+
+
+cdef int reads_run_batch(Read** reads, const Py_ssize_t* labels, Py_ssize_t n, int threads, object keep,
+                         double hold_ns) except? -1:
     cdef BatchHolder holder = BatchHolder()
     cdef Batch* batch = &holder.batch
     cdef Py_ssize_t i
@@ -405,10 +480,17 @@ cdef int reads_run_batch(Read** reads, const Py_ssize_t* labels, Py_ssize_t n, i
         cost_ns += reads[i].cost_ns
     if batch.n_units == 0:
         return OK
-    with nogil:
+    if batch.n_units < GIL_UNITS:
         status = plan_batch(batch)
+    else:
+        with nogil:
+            status = plan_batch(batch)
     if status != OK:
         raise MemoryError
+    if cost_ns < hold_ns and batch.n_tasks < 64:
+        status = run_held(batch)
+        if status != E_AGAIN:
+            return status
     if cost_ns < HOP_NS or (batch.n_tasks == 1 and cost_ns < 20e6):
         with nogil:
             status = run_inline(run_batch_task, leave_batch, batch, batch.n_tasks)

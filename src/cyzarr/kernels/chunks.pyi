@@ -5,6 +5,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, disjoint_base
 
+from cyzarr.kernels.fetched import CheckedIndex
 from cyzarr.kernels.program import Program
 
 # What picks from one axis: an integer, a slice or a 1-D integer array.
@@ -13,7 +14,7 @@ _Key: TypeAlias = SupportsIndex | slice | Sequence[int] | npt.NDArray[np.integer
 _Buffer: TypeAlias = Buffer | np.ndarray[Any, Any]
 # The buffers that have a length, too.
 _Bytes: TypeAlias = bytes | bytearray | memoryview | np.ndarray[Any, Any]
-_Part: TypeAlias = tuple[int, npt.NDArray[np.uint8]]
+_Index: TypeAlias = _Buffer | CheckedIndex
 _Out = TypeVar("_Out", bound=np.ndarray[Any, Any])
 
 def span_numbers(axis: int, key: SupportsIndex | slice, extent: int) -> tuple[int, int, int]: ...
@@ -76,15 +77,18 @@ class ChunkRead:
         """The bytes of an uncompressed chunk that the selection needs: [(offset, nbytes)], ascending and disjoint."""
 
     def window_requests(
-        self, index: _Buffer, max_gap: int = 0, max_nbytes: int = ...
+        self, index: _Index, max_gap: int = 0, max_nbytes: int = ...
     ) -> tuple[list[tuple[int, int]], int]:
         """The bytes of uncompressed inner chunks that the selection needs, and where the last of these chunks ends."""
 
     def spared(self, max_gap: int = 0, max_nbytes: int = ...) -> int:
         """How many bytes window_requests would leave out of a shard whose inner chunks lie in the index's order."""
 
-    def inner_requests(self, index: _Buffer, size: int | None = None) -> list[tuple[int, int]]:
+    def inner_requests(self, index: _Index, size: int | None = None) -> list[tuple[int, int]]:
         """The bytes of the touched inner chunks: [(offset, nbytes)], ascending, each once, none for absent ones."""
+
+    def checked_index(self, index: _Index, size: int | None = None) -> CheckedIndex:
+        """An index that was verified, to be given in its place to requests of reads of the same program."""
 
     def set_missing(self) -> None:
         """There is no such object: its part of `out` becomes the fill value."""
@@ -100,13 +104,14 @@ class ChunkRead:
     ) -> None:
         """The fetched bytes: parts [(offset, buffer)], the index apart where there is one."""
 
-def merged_parts(held: Iterable[_Part], offset: int, index: npt.NDArray[np.uint8]) -> list[_Part]: ...
+    def set_as(self, other: ChunkRead) -> None:
+        """The same object as another read's, as that one was given it: nothing is copied."""
+
 def run_reads(reads: Iterable[ChunkRead], threads: int = 1, labels: Iterable[int] | None = None) -> dict[str, int]:
     """Decode reads whose bytes are at hand, over the calling thread and the pool; gives counts by name."""
 
 def decode_shard(data: _Buffer, spec: Program, selection: Sequence[_Key], out: _Out) -> _Out:
     """Decode what a selection picks from a stored chunk's bytes, into `out`."""
 
-def checked_offset(offset: int, data: Any) -> int: ...
 def decode_chunk(data: _Buffer, spec: Program, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
     """Decode all of a stored chunk."""

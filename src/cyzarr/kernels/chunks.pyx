@@ -17,6 +17,7 @@ from libc.string cimport memset
 from cyzarr.kernels.batch cimport reads_run_batch
 from cyzarr.kernels.decode cimport hull_spans
 from cyzarr.kernels.execute cimport left_running, read_raise, read_reset, reads_run
+from cyzarr.kernels.fetched cimport CheckedIndex, Fetched
 from cyzarr.kernels.joined cimport (
     Joined,
     joined_free,
@@ -41,9 +42,35 @@ from cyzarr.kernels.status cimport (
 from cyzarr.kernels.types cimport MAX_NDIM, Span
 from cyzarr.kernels.workers cimport Stats
 
+from cyzarr.kernels.fetched import checked_offset, merged_parts
+
 cnp.import_array()
 
 cdef Py_ssize_t FAR = <Py_ssize_t> 1 << 62
+
+
+cdef int join_chunks(Joined* joined, const Read* read, Py_ssize_t itemsize,
+                     const Py_ssize_t[:, ::1] chunks) noexcept nogil:
+    """What a read in order picks from each of these: (where it starts, which of the read's tasks it is)."""
+    cdef Span spans[MAX_NDIM]
+    cdef bint shard = read.root.kind == NODE_SHARD
+    cdef const Node* leaf = read.root.child if shard else read.root
+    cdef Py_ssize_t i, k
+    cdef int axis, code
+    for i in range(chunks.shape[0]):
+        k = chunks[i, 1]
+        axis = read.root.ndim - 1
+        while axis >= 0:
+            if shard:
+                spans[axis] = read.inner[axis][k % read.begin[axis][1]]
+                k //= read.begin[axis][1]
+            else:
+                spans[axis] = read.outer[axis][0]
+            axis -= 1
+        code = joined_product(joined, leaf, spans, itemsize, chunks[i, 0])
+        if code != OK:
+            return code
+    return OK
 
 
 def span_numbers(axis, key, extent):
@@ -143,7 +170,6 @@ cdef class ChunkRead:
         if self.asks != self.read:
             read_free(self.asks)
         read_free(self.read)
-        free(self.segments)
 
     cdef int _plan_requests(self) except -1:
         """Plan what is asked for: of a hull, the block that its program decodes."""
@@ -242,7 +268,7 @@ cdef class ChunkRead:
 
         Parameters
         ----------
-        index : bytes
+        index : bytes or CheckedIndex
             The encoded index, as index_request asks for it.
         max_gap, max_nbytes : int
             As for chunk_requests; what lies without a gap in one inner chunk is one range.
@@ -293,6 +319,8 @@ cdef class ChunkRead:
         cdef Joined joined
         if max_gap < 0 or max_nbytes < 0:
             raise ValueError(f"max_gap {max_gap} and max_nbytes {max_nbytes} must not be negative")
+        if self.asks.n_tasks == 0:
+            return []
         joined_init(&joined, max_gap, min(max_nbytes, FAR))
         try:
             if self.asks.target.points:
@@ -305,27 +333,20 @@ cdef class ChunkRead:
 
     cdef int need_product(self, Joined* joined, dict places) except -1:
         """Walk the chunks by their places, and of each what the product of its spans picks."""
-        cdef Span spans[MAX_NDIM]
-        cdef const Node* root = self.asked.root
-        cdef const Node* leaf = root.child if root.kind == NODE_SHARD else root
         cdef Read* read = self._in_order()
         cdef Py_ssize_t itemsize = self.asked.dtype.itemsize
-        cdef Py_ssize_t k, base
-        cdef int axis, code
-        numbers = self.touched(read) if root.kind == NODE_SHARD else [0]
-        for base, k in sorted([(places[number], k) for k, number in enumerate(numbers) if number in places]):
-            axis = root.ndim - 1
-            while axis >= 0:
-                if root.kind == NODE_SHARD:
-                    spans[axis] = read.inner[axis][k % read.begin[axis][1]]
-                    k //= read.begin[axis][1]
-                else:
-                    spans[axis] = read.outer[axis][0]
-                axis -= 1
-            with nogil:
-                code = joined_product(joined, leaf, spans, itemsize, base)
-            if code != OK:
-                raise MemoryError
+        cdef const Py_ssize_t[:, ::1] chunks
+        cdef int code
+        numbers = self.touched(read) if self.asked.root.kind == NODE_SHARD else [0]
+        found = sorted([(places[number], k) for k, number in enumerate(numbers) if number in places])
+        if not found:
+            return 0
+        chunks = np.array(found, dtype=np.intp)
+        # Given up once for all of them: each takes microseconds, and to get it back may take a thousand times that.
+        with nogil:
+            code = join_chunks(joined, read, itemsize, chunks)
+        if code != OK:
+            raise MemoryError
         return 0
 
     cdef int need_points(self, Joined* joined, dict places) except -1:
@@ -371,6 +392,8 @@ cdef class ChunkRead:
         cdef bint ordered = True
         if self.ascending != NULL:
             return self.ascending
+        if self.asks.n_tasks == 0:
+            raise ValueError("a read of nothing has no order")
         memset(strides, 0, sizeof(strides))
         for axis in range(self.asked.root.ndim):
             spans[axis] = self.asks.outer[axis][0]
@@ -392,7 +415,7 @@ cdef class ChunkRead:
 
         Parameters
         ----------
-        index : bytes
+        index : bytes or CheckedIndex
             The encoded index, as index_request asks for it.
         size : int, optional
             The object's length where it is known.
@@ -406,27 +429,46 @@ cdef class ChunkRead:
             raise ValueError("only a shard that nothing stands around has inner chunks to ask for")
         return sorted(set(self.entries(index, size).values()))
 
+    def checked_index(self, index, size=None):
+        """An index that was verified, to be given in its place to requests of reads of the same program.
+
+        Arguments and errors are those of inner_requests.
+        """
+        cdef const Node* root = self.asked.root
+        cdef CheckedIndex found
+        cdef Failure failure
+        if self.index_request is None:
+            raise ValueError("only a shard that nothing stands around has an index")
+        if type(index) is CheckedIndex and (<CheckedIndex> index).program is self.asked:
+            found = index
+        else:
+            found = CheckedIndex()
+            found.raw = bytes(memoryview(index))
+        failure_clear(&failure)
+        failure.length, failure.expected, failure.found = len(found.raw), root.index.nbytes, len(found.raw)
+        if not root.index.at_start:
+            failure.offset = -len(found.raw) if size is None else max(size - len(found.raw), 0)
+        if len(found.raw) != root.index.nbytes or (size is not None and size < root.index.nbytes):
+            failure.code = E_INDEX_SHORT if len(found.raw) <= root.index.nbytes else E_STORED_SIZE
+            raise_failure(&failure, self.key, None)
+        if found.program is None and index_verify(&root.index, found.raw) != OK:
+            failure.code = E_INDEX_CHECKSUM
+            raise_failure(&failure, self.key, None)
+        found.program = self.asked
+        return found
+
     cdef dict entries(self, index, size):
         """The entries, (offset, nbytes), of the touched inner chunks that are there, by their numbers in the index."""
         cdef const Node* root = self.asked.root
-        cdef const char* raw
+        cdef CheckedIndex checked = self.checked_index(index, size)
+        cdef const char* raw = checked.raw
         cdef Failure failure
         cdef uint64_t offset, nbytes
         cdef uint64_t limit = FAR if size is None else size
         cdef bint absent
         cdef int code
-        index = bytes(memoryview(index))
-        raw = index
         failure_clear(&failure)
-        failure.length, failure.expected, failure.found = len(index), root.index.nbytes, len(index)
-        if not root.index.at_start:
-            failure.offset = -len(index) if size is None else max(size - len(index), 0)
-        if len(index) != root.index.nbytes or (size is not None and size < root.index.nbytes):
-            failure.code = E_INDEX_SHORT if len(index) <= root.index.nbytes else E_STORED_SIZE
-            raise_failure(&failure, self.key, None)
-        if index_verify(&root.index, raw) != OK:
-            failure.code = E_INDEX_CHECKSUM
-            raise_failure(&failure, self.key, None)
+        failure.expected = failure.found = root.index.nbytes
         found = {}
         for number in self.touched(self.asks):
             index_entry(&root.index, raw, number, &offset, &nbytes)
@@ -472,13 +514,21 @@ cdef class ChunkRead:
         self._refuse_running()
         self.source.size = size
         self.source.data = data
+        self.source.segments = NULL
+        self.source.n_segments = 0
         self._held = held
         self.read.memory = &self.source
         self.read.literal = True
         return 0
 
+    cdef bint _is_running(self) except -1:
+        """Whether it is being run; asks again where helpers were left at work on it."""
+        if self.running and self._left is not None and not left_running(self._left):
+            self.running, self._left = False, None
+        return self.running
+
     cdef int _refuse_running(self) except -1:
-        if self.running:
+        if self._is_running():
             raise RuntimeError(f"the read of {self.key!r} is running")
         return 0
 
@@ -509,8 +559,7 @@ cdef class ChunkRead:
         before `end`.
         """
         cdef const Node* root = self.asked.root
-        cdef Segment* segments
-        self._refuse_running()
+        cdef Fetched fetched
         held = [(checked_offset(at, data), np.frombuffer(data, dtype=np.uint8)) for at, data in parts if len(data)]
         held.sort(key=lambda part: part[0])
         end = max([end] + [offset + view.size for offset, view in held])
@@ -522,45 +571,18 @@ cdef class ChunkRead:
             at = checked_offset(0 if root.index.at_start else at_end, index)
             held = merged_parts(held, at, np.frombuffer(index, dtype=np.uint8))
             end = max([end] + [offset + view.size for offset, view in held])
-        segments = <Segment*> calloc(max(len(held), 1), sizeof(Segment))
-        if segments == NULL:
-            raise MemoryError
-        for i, (offset, view) in enumerate(held):
-            segments[i].offset = offset
-            segments[i].nbytes = view.size
-            segments[i].data = <const char*> cnp.PyArray_DATA(<cnp.ndarray> view)
-        self._set_source(end if size is None else size, NULL, held)
-        free(self.segments)
-        self.segments = segments
-        self.source.segments = segments
-        self.source.n_segments = len(held)
+        fetched = Fetched(held)
+        self._set_source(end if size is None else size, NULL, fetched)
+        self.source.segments = fetched.segments
+        self.source.n_segments = fetched.n
 
-
-def checked_offset(offset, data):
-    """An offset at which `data` can lie."""
-    offset = operator.index(offset)
-    if offset < 0 or offset + len(data) > FAR:
-        raise ValueError(f"{len(data)} bytes can't lie at offset {offset}")
-    return offset
-
-
-def merged_parts(held, offset, index):
-    """The parts with the index among them, so that each byte is found in the part that starts last before it."""
-    cut = []
-    for start, view in held:
-        stop = start + view.size
-        if stop <= offset or start >= offset + index.size:
-            cut.append((start, view))
-        else:
-            # A chunk that reaches into the index is legal to a reader: both stand in one part.
-            low, high = min(start, offset), max(stop, offset + index.size)
-            joined = np.empty(high - low, dtype=np.uint8)
-            joined[offset - low:offset - low + index.size] = index
-            joined[start - low:stop - low] = view
-            cut.append((low, joined))
-    cut.append((offset, index))
-    # Of parts that start together the longest stands last, where it is found.
-    return sorted(cut, key=lambda part: (part[0], part[1].size))
+    def set_as(self, ChunkRead other not None):
+        """The same object as another read's, as that one was given it: nothing is copied."""
+        if other.read.memory == NULL:
+            raise ValueError(f"the bytes of {other.key!r} were not set")
+        self._set_source(other.source.size, other.source.data, other._held)
+        self.source.segments = other.source.segments
+        self.source.n_segments = other.source.n_segments
 
 
 def with_all_axes(out, selection, points):
@@ -641,7 +663,7 @@ def run_reads(reads, threads=1, labels=None):
         for one in reads:
             if one.read.memory == NULL and one.read.prefix == NULL:
                 raise ValueError(f"the bytes of {one.key!r} were not set")
-            if one.running:
+            if one._is_running():
                 raise RuntimeError(f"the read of {one.key!r} is running already")
             one.running = True
             group[n] = one.read
@@ -658,6 +680,7 @@ def run_reads(reads, threads=1, labels=None):
     finally:
         for i in range(n):
             (<ChunkRead> reads[i]).running = not over
+            (<ChunkRead> reads[i])._left = None if over else reads
         free(group)
 
 
@@ -666,7 +689,7 @@ cdef int run_group(Read** group, Py_ssize_t n, list reads, int threads, cnp.ndar
     cdef int status = OK
     cdef Py_ssize_t i
     if labels is not None:
-        status = reads_run_batch(group, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, threads, reads)
+        status = reads_run_batch(group, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, threads, reads, 0)
     elif n:
         status = reads_run(group, n, threads, reads)
     if status == OK:

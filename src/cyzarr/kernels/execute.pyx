@@ -7,7 +7,7 @@ from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from cyzarr.kernels.ahead cimport inner_spans, read_ahead, stored_order
+from cyzarr.kernels.ahead cimport inner_spans, read_ahead, row_of, stored_order
 from cyzarr.kernels.callbacks cimport drop_error
 from cyzarr.kernels.decode cimport decode_inner, decode_region, fill_target
 from cyzarr.kernels.files cimport object_close, object_open
@@ -27,7 +27,7 @@ from cyzarr.kernels.readplan cimport (
 from cyzarr.kernels.sources cimport load_index
 from cyzarr.kernels.status cimport E_AGAIN, E_CANCELLED, E_PYTHON, OK, failure_clear, raise_failure
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
-from cyzarr.kernels.workers cimport Stats, Worker, fail, reserve
+from cyzarr.kernels.workers cimport Stats, Worker, fail, given_up, reserve
 
 
 # --- tasks
@@ -105,7 +105,7 @@ cdef int load_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssi
         code = load_index(worker, &read.target, read.root, &object_.source, 0, object_.source.size, &object_.index,
                           &object_.raw, &object_.held)
     if code == OK:
-        object_.order = stored_order(read, object_, number, at)
+        object_.order = stored_order(row_of(read, object_, number, at))
     object_.state = READY if code == OK else FAILED
     return code
 
@@ -171,7 +171,7 @@ cdef int run_inner(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize
     else:
         source = object_.source
         if source.fd >= 0 and read.parts == 1:
-            code = read_ahead(read, worker, number, at, within, &source)
+            code = read_ahead(row_of(read, object_, number, at), worker, within, &source)
         if code == OK:
             code = decode_inner(worker, &read.target, read.root, &source, 0, source.size, object_.raw, entry, spans, 0)
     object_leave(read, object_)
@@ -254,7 +254,7 @@ cdef int run_along(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
     cdef int code
     worker.along = 0
     code = run_task(read, worker, task)
-    while code == OK and worker.along > 0:
+    while code == OK and worker.along > 0 and not given_up(worker):
         worker.along -= 1
         task += 1
         code = run_task(read, worker, task)
@@ -310,6 +310,7 @@ cdef void read_reset(Read* read) noexcept:
     memset(&read.stats, 0, sizeof(Stats))
     failure_clear(&read.failure)
     read.missing = False
+    read.batch = NULL
     if read.objects == NULL:
         return
     for i in range(read.n_objects):

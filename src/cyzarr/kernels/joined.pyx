@@ -98,14 +98,15 @@ cdef int joined_row(Joined* joined, Py_ssize_t start, Py_ssize_t length, Py_ssiz
     while k < count and code == OK:
         if 0 < k < count - 1 and step - length <= joined.max_gap:
             code = joined_end(joined)
+            if code != OK:
+                return code
             # The last of these runs that the range at hand may still hold; one may touch the next row.
             fits = min((joined.ranges[joined.n - 1].start + joined.max_nbytes - length - start) // step, count - 2)
-            if fits >= k and code == OK:
+            if fits >= k:
                 joined.ranges[joined.n - 1].stop = start + fits * step + length
                 k = fits + 1
                 continue
-        if code == OK:
-            code = joined_add(joined, start + k * step, start + k * step + length)
+        code = joined_add(joined, start + k * step, start + k * step + length)
         k += 1
     return code
 

@@ -120,6 +120,7 @@ cdef bint run_slice(Job* job, int slot, Worker* worker, double until_ns) noexcep
     cdef int status
     worker.tasks = &job.ranges[slot]
     worker.tasks_lock = &job.lock if job.slots > 1 else NULL
+    worker.status = &job.status
     while claim(job, slot, &task):
         status = job.run(job.context, worker, task)
         if status != OK:
@@ -201,6 +202,7 @@ cdef int run_inline(TaskFunction run, LeaveFunction leave, void* context, Py_ssi
         return E_NOMEM
     worker.tasks = &tasks
     worker.tasks_lock = NULL
+    worker.status = NULL
     while status == OK and tasks.next < tasks.end:
         tasks.next += 1
         status = run(context, worker, tasks.next - 1)
@@ -381,26 +383,26 @@ cdef int abandon(Job* job, object keep) except -1:
 
 cdef list left_behind():
     """What abandoned jobs use whose helpers are not known to be done."""
+    sweep_abandoned()
     return [entry[1] for entry in abandoned]
 
 
 cdef int sweep_abandoned() except -1:
     """Let go of abandoned jobs whose helpers are done."""
     cdef Job* job
-    cdef bint done
-    # Taken from the list first: another thread may sweep, too.
-    entries = abandoned[:]
-    abandoned.clear()
-    for entry in entries:
+    cdef bint at_work
+    done, left = [], []
+    # The GIL is kept until those that are done are off the list: another thread may sweep, or ask what is left. Nobody
+    # waits for the GIL with a job's lock held.
+    for entry in abandoned:
         job = <Job*> <size_t> entry[0]
-        with nogil:
-            pthread_mutex_lock(&job.lock)
-            done = job.active == 0
-            pthread_mutex_unlock(&job.lock)
-        if not done:
-            abandoned.append(entry)
-            continue
-        job_free(job)
+        pthread_mutex_lock(&job.lock)
+        at_work = job.active > 0
+        pthread_mutex_unlock(&job.lock)
+        (left if at_work else done).append(entry)
+    abandoned[:] = left
+    for entry in done:
+        job_free(<Job*> <size_t> entry[0])
         Py_DECREF(entry[1])
     return 0
 

@@ -18,6 +18,11 @@ cdef struct Object:
     const char* raw              # either
     Py_ssize_t* order            # its tasks as their bytes lie in a file; NULL: as they stand
     Py_ssize_t left              # tasks that have not ended
+    Py_ssize_t task              # in a batch: its first task there,
+    Py_ssize_t count             # and how many it has
+
+# What the first of the reads that share a task of a batch picks there; returns which inner chunk that is.
+ctypedef Py_ssize_t (*EntryFunction)(const void* batch, Py_ssize_t task, Span* spans) noexcept nogil
 
 # A selection cut along the grid of stored objects and, where these are shards, of inner chunks. Objects are
 # numbered in C order over the touched positions of each axis; tasks are numbered object by object.
@@ -47,6 +52,8 @@ cdef struct Read:
     bint lead                    # keys start with "c"
     bint missing                 # an object was not there
     bint literal                 # the prefix is the whole path
+    const void* batch            # what it is run in with others; NULL: nothing
+    EntryFunction batch_entry
     pthread_mutex_t lock
     pthread_cond_t loaded
     Failure failure

@@ -35,6 +35,7 @@ cdef struct Worker:
     Buffer ahead_bytes
     Tasks* tasks                           # those that it will be given
     pthread_mutex_t* tasks_lock            # guards them; NULL: nobody else takes of them
+    const int* status                      # of the job, guarded alike; NULL: nobody else ends it
     Py_ssize_t along                       # how many it has taken with the task at hand, to be run next
     Buffer block                           # what several reads pick from one chunk
     Stats stats
@@ -48,6 +49,9 @@ cdef void worker_release(Worker* worker) noexcept nogil
 
 # Take up to `most` of the tasks that follow the one at hand; returns how many. Half of them are left to other workers.
 cdef Py_ssize_t take_along(Worker* worker, Py_ssize_t most) noexcept nogil
+
+# Whether another worker has ended the job: what was taken along need not be run.
+cdef bint given_up(Worker* worker) noexcept nogil
 
 # Room for nbytes; what the buffer held is lost.
 cdef int reserve(Buffer* buffer, Py_ssize_t nbytes) noexcept nogil

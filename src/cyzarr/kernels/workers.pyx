@@ -40,6 +40,7 @@ cdef Worker* worker_acquire() noexcept nogil:
     failure_clear(&worker.failure)
     worker.ahead_of = NULL
     worker.tasks = NULL
+    worker.status = NULL
     worker.along = 0
     return worker
 
@@ -97,6 +98,16 @@ cdef Py_ssize_t take_along(Worker* worker, Py_ssize_t most) noexcept nogil:
     if worker.tasks_lock != NULL:
         pthread_mutex_unlock(worker.tasks_lock)
     return most
+
+
+cdef bint given_up(Worker* worker) noexcept nogil:
+    cdef bint ended
+    if worker.status == NULL or worker.tasks_lock == NULL:
+        return False
+    pthread_mutex_lock(worker.tasks_lock)
+    ended = worker.status[0] != OK
+    pthread_mutex_unlock(worker.tasks_lock)
+    return ended
 
 
 cdef int reserve(Buffer* buffer, Py_ssize_t nbytes) noexcept nogil:

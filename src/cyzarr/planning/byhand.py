@@ -2,7 +2,7 @@
 
     plan ─► index_requests ─► (the caller fetches) ─► requests(indexes) ─► (fetches) ─► decode(buffers, out)
 
-Cutting is that of plan.grids, and each touched object is a kernels.ChunkRead, as in all other reads.
+Cutting is that of planning.grids, and each touched object is a kernels.ChunkRead, as in all other reads.
 """
 
 from __future__ import annotations

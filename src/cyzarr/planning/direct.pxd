@@ -28,6 +28,8 @@ cdef class Compiled:
     cdef bint simple                  # the dtype is known by its number alone
     cdef char separator
 
+cdef double HOLD_NS                   # a read that takes less keeps the GIL
+
 # The array's program where a direct read may be made, else None.
 cdef Compiled native(object array)
 # Entries within the array, into `out` where there is one; None: zarr's own code must say what this is.
@@ -37,5 +39,9 @@ cdef object entry_spans(Compiled made, tuple entries, bint points, Span* spans, 
 # Plan the read of what a key picks into an array, and look up its objects in a MemoryStore; NULL: not to be had there.
 cdef Read* new_read(Compiled made, const Span* spans, const Key* key, cnp.ndarray out, bint points) except NULL
 cdef Source* look_up(Compiled made, Read* read, list held) except? NULL
+# Whether integers and ranges lie within the array (index arrays are looked at by entry_spans), and whether a target has
+# room for exactly what entries make: IndexError, TypeError, ValueError.
+cdef int check_entries(tuple entries, Compiled made) except -1
+cdef int check_target(object out, tuple entries, bint points, Compiled made) except -1
 # One more read by the direct road.
 cdef void count_served() noexcept

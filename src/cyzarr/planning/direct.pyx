@@ -38,7 +38,7 @@ cdef object DEFAULT_BUFFER = "zarr.buffer.cpu.Buffer"
 cdef object DEFAULT_NDBUFFER = "zarr.buffer.cpu.NDBuffer"
 # A read that is expected to take less than this keeps the GIL: to get it back from a busy Python thread
 # would take thousands of microseconds.
-cdef double HOLD_NS = 200_000
+HOLD_NS = 200_000
 # One that takes less than this is not worth a second thread, nor to ask how many there may be.
 cdef double HOP_NS = 30_000
 # A brief read of an event loop's own thread takes less than handing it to another and back (measured: 50 us),
@@ -484,6 +484,39 @@ cdef object entry_spans(Compiled made, tuple entries, bint points, Span* spans, 
     return place
 
 
+cdef int check_entries(tuple entries, Compiled made) except -1:
+    """Whether integers and ranges lie within the array; index arrays are looked at where they are read."""
+    cdef int axis = 0
+    cdef Py_ssize_t start, step, n
+    if len(entries) != made.ndim:
+        raise IndexError(f"{len(entries)} entries for {made.ndim} axes")
+    for entry in entries:
+        if type(entry) is range:
+            start, step, n = entry.start, entry.step, len(entry)
+            # Without multiplying, which might overflow.
+            if step < 1 or (n > 0 and (start < 0 or start >= made.shape[axis]
+                                       or (n - 1) > (made.shape[axis] - 1 - start) // step)):
+                raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
+        elif type(entry) is not np.ndarray and not 0 <= entry < made.shape[axis]:
+            raise IndexError(f"axis {axis}: {entry} outside an extent of {made.shape[axis]}")
+        axis += 1
+    return 0
+
+
+cdef int check_target(object out, tuple entries, bint points, Compiled made) except -1:
+    """Whether `out` has room for exactly what the entries make."""
+    cdef list counts = [len(entry) for entry in entries if type(entry) in (range, np.ndarray)]
+    if points:
+        if not counts or len(counts) != len(entries) or counts.count(counts[0]) != len(counts):
+            raise ValueError(f"expected index arrays of one length, found {counts}")
+        counts = counts[:1]
+    if type(out) is not np.ndarray or out.dtype != made.program.dtype or not out.flags.writeable:
+        raise TypeError(f"expected a writable array of {made.program.dtype}")
+    if out.shape != tuple(counts):
+        raise ValueError(f"an array of shape {out.shape} for {tuple(counts)} positions")
+    return 0
+
+
 cdef object pick(Compiled made, object normalize, object selection, bint points, object fields, bint brief=False):
     """The picked items. None: zarr's own code must say what this is. `brief` as for `run`."""
     cdef object found, picked, field = None
@@ -611,7 +644,7 @@ def read_basic(async_array, selection, prototype, bint brief):
 
 
 def read_picked(async_array, normalize, selection, bint points, out, fields, prototype, bint brief):
-    """The same for the selections that `normalize` (of plan.fancy) takes."""
+    """The same for the selections that `normalize` (of planning.fancy) takes."""
     if not active or out is not None or not default_prototype(prototype):
         return None
     return pick(awaited(async_array), normalize, selection, points, fields, brief)

@@ -167,11 +167,14 @@ class Shared:
         return _union(one for read in self.reads for one in read.chunk_requests(*limits))
 
     def window_requests(self, index: Any, *limits: int) -> tuple[list[tuple[int, int]], int]:
+        # Verified once for all.
+        index = self.reads[0].checked_index(index)
         found = [read.window_requests(index, *limits) for read in self.reads]
         return _union(one for ranges, _ in found for one in ranges), max(end for _, end in found)
 
     def inner_requests(self, index: Any, size: int | None = None) -> list[tuple[int, int]]:
         """Each touched inner chunk once."""
+        index = self.reads[0].checked_index(index, size)
         return sorted({one for read in self.reads for one in read.inner_requests(index, size)})
 
     def set_missing(self) -> None:
@@ -183,8 +186,10 @@ class Shared:
             read.set_object(data)
 
     def set_parts(self, parts: Any, size: int | None = None, index: Any = None, end: int = 0) -> None:
-        for read in self.reads:
-            read.set_parts(parts, size=size, index=index, end=end)
+        first, *others = self.reads
+        first.set_parts(parts, size=size, index=index, end=end)
+        for read in others:
+            read.set_as(first)
 
 
 def _union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -8,11 +8,23 @@ from libc.stdlib cimport free, malloc
 from cyzarr import _zarr, config, observe
 from cyzarr.kernels.batch cimport reads_run_batch
 from cyzarr.kernels.execute cimport ReadHolder, read_raise
+from cyzarr.kernels.files cimport nowait_works
 from cyzarr.kernels.readplan cimport Read
 from cyzarr.kernels.status cimport OK
 from cyzarr.kernels.types cimport MAX_NDIM, Span
 from cyzarr.planning.basic cimport Key, parse
-from cyzarr.planning.direct cimport LOCAL, Compiled, count_served, entry_spans, look_up, native, new_read
+from cyzarr.planning.direct cimport (
+    HOLD_NS,
+    LOCAL,
+    Compiled,
+    check_entries,
+    check_target,
+    count_served,
+    entry_spans,
+    look_up,
+    native,
+    new_read,
+)
 
 cnp.import_array()
 
@@ -67,11 +79,9 @@ cdef ReadHolder plan_window(Compiled made, tuple entries, object slot):
     cdef ReadHolder holder = ReadHolder()
     cdef list held = []
     cdef object place
-    if type(slot) is not np.ndarray or slot.dtype != made.program.dtype or not slot.flags.writeable:
-        raise TypeError(f"expected a writable array of {made.program.dtype}")
+    check_entries(entries, made)
+    check_target(slot, entries, False, made)
     place = entry_spans(made, entries, False, spans, &key)
-    if slot.shape != tuple([key.shape[axis] for axis in range(key.ndim)]):
-        raise ValueError(f"an array of shape {slot.shape} for a window of another")
     holder.uses = (made, slot, held, entries, place)
     holder.read = new_read(made, spans, &key, slot, False)
     if made.kind != LOCAL:
@@ -96,7 +106,8 @@ cdef bint run_windows(Compiled made, list windows, list slots) except -1:
     try:
         for i in range(n):
             reads[i] = (<ReadHolder> holders[i]).read
-        status = reads_run_batch(reads, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, config.threads(), holders)
+        status = reads_run_batch(reads, <const Py_ssize_t*> cnp.PyArray_DATA(labels), n, config.threads(), holders,
+                                 HOLD_NS if made.kind != LOCAL or nowait_works() else 0)
         if status != OK:
             for i in range(n):
                 read_raise(reads[i], made.key_prefix)
