@@ -165,7 +165,11 @@ def test_help_and_version_load_no_zarr(flag):
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_leaves_nothing_behind(tmp_path, number, status):
-    code = "from cyzarr import cli; raise SystemExit(cli.main(['demo']))"
+    # A shell's background jobs, which a test run may be one of, ignore interrupts, and hand that down.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from cyzarr import cli; raise SystemExit(cli.main(['demo']))"
+    )
     run = subprocess.Popen(
         [sys.executable, "-c", code],
         env={**os.environ, "TMPDIR": str(tmp_path)},

@@ -19,7 +19,7 @@ from cyzarr.errors import CorruptChunkError
 from support import handmade
 from support.compare import assert_same_values
 from support.handmade import Freedom, crc32c, le, shard, zstd
-from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal, points, with_typed_lists
+from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal, points, with_typed_lists, zarr_fails
 from support.tensors import Copying, Immutable, OldTensor, Tensor, Unversioned
 
 
@@ -55,7 +55,7 @@ VALUES = np.arange(20 * 30, dtype="i4").reshape(20, 30)
 @given(st.data())
 def test_basic_selections(data):
     case = data.draw(cases())
-    assume(case.plain)
+    assume(case.plain and not zarr_fails(case))
     key = data.draw(basic_keys(case.values.shape))
     plan = cyzarr.plan(case.stored.objects["zarr.json"], key)
     out, _ = read(plan, case.stored.objects)
@@ -66,7 +66,7 @@ def test_basic_selections(data):
 @given(st.data())
 def test_orthogonal_selections_into_any_strides(data):
     case = data.draw(cases(min_dims=1))
-    assume(case.plain and 0 not in case.values.shape)
+    assume(case.plain and not zarr_fails(case) and 0 not in case.values.shape)
     key = data.draw(orthogonal_keys(case.values.shape).map(with_typed_lists))
     want = pick_orthogonal(case.values, key)
     # Every other item, backwards, with the axes turned: what lies between must stay as it is.
@@ -84,7 +84,7 @@ def test_orthogonal_selections_into_any_strides(data):
 @given(st.data())
 def test_points(data):
     case = data.draw(cases(min_dims=1))
-    assume(case.plain and 0 not in case.values.shape)
+    assume(case.plain and not zarr_fails(case) and 0 not in case.values.shape)
     key = data.draw(points(case.values.shape))
     out, _ = read(cyzarr.plan(case.stored.objects["zarr.json"], key, points=True), case.stored.objects)
     assert_same_values(out, case.values[key])

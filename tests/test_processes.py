@@ -187,6 +187,8 @@ def test_interrupt(tmp_path):
     code = """
         import os, signal, sys, threading, time
         import zarr, cyzarr
+        # A shell's background jobs, which a test run may be one of, ignore interrupts, and hand that down.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         cyzarr.enable()
         array = zarr.open_array(sys.argv[1], mode="r")
         for delay in (0.005, 0.02, 0.05):

@@ -30,15 +30,10 @@ from support.strategies import (
     pick_orthogonal,
     points,
     random_values,
+    zarr_fails,
 )
 
 EVERY_DOOR = pytest.mark.parametrize("door", doors.doors(), ids=repr)
-
-
-def zarr_fails(case):
-    """Where zarr 3.1 is no oracle: it drops a struct's byte order when it reads the document, and can't shard voids."""
-    voids_fail = '"big"' in repr(case) or "sharding_indexed" in repr(case)
-    return case.values.dtype.kind == "V" and doors.ZARR.release < (3, 2) and voids_fail
 
 
 @pytest.fixture(scope="module")

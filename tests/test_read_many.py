@@ -17,7 +17,7 @@ from support import doors, handmade
 from support.asked import AskedStore, RangesStore
 from support.compare import assert_same_values
 from support.handmade import crc32c, le, shard, zstd
-from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal, with_typed_lists
+from support.strategies import basic_keys, cases, orthogonal_keys, pick_orthogonal, with_typed_lists, zarr_fails
 from support.tensors import OldTensor, Tensor
 
 STORES = ["local", "memory", "asked"]
@@ -46,7 +46,7 @@ def contiguous(values):
 @given(st.data(), st.sampled_from(STORES), st.booleans())
 def test_basic_windows(folders, data, kind, on):
     case = data.draw(cases())
-    assume(case.plain)
+    assume(case.plain and not zarr_fails(case))
     keys = data.draw(st.lists(basic_keys(case.values.shape), max_size=6))
     array = opened(case.stored, kind, folders)
     if on:
@@ -66,7 +66,7 @@ def test_basic_windows(folders, data, kind, on):
 @given(st.data(), st.sampled_from(STORES))
 def test_orthogonal_windows_into_any_strides(folders, data, kind):
     case = data.draw(cases(min_dims=1))
-    assume(case.plain and 0 not in case.values.shape)
+    assume(case.plain and not zarr_fails(case) and 0 not in case.values.shape)
     keys = data.draw(st.lists(orthogonal_keys(case.values.shape).map(with_typed_lists), min_size=1, max_size=4))
     array = opened(case.stored, kind, folders)
     want = [pick_orthogonal(case.values, key) for key in keys]

@@ -17,6 +17,7 @@ import cyzarr
 from cyzarr import LazyArray
 from cyzarr.lazy import chunkwrites, zarrwrites
 from lazy.support import Recorder
+from support.doors import ZARR
 
 
 def refusing(cls):
@@ -163,6 +164,7 @@ def sharded(store, **options):
     return array
 
 
+@pytest.mark.skipif(ZARR.release < (3, 2), reason="zarr 3.1 reads each shard that it writes whole")
 @pytest.mark.parametrize("cls", [MemoryStore, LocalStore])
 def test_a_failed_write_reads_nothing_and_waits_for_no_stranger(cls, tmp_path):
     reading, go_on = threading.Event(), threading.Event()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from zarr.core.dtype import get_data_type_from_native_dtype
 
 from support import handmade
+from support.doors import ZARR
 from support.handmade import Freedom, Stored, be, blosc, crc32c, fill_json, gzip, le, lz4, shard, transpose, zlib, zstd
 
 # -- values -----------------------------------------------------------------------------------
@@ -110,6 +111,12 @@ class Case:
 
     def __repr__(self):
         return f"Case({self.values.dtype}, {self.values.shape}, {self.stored.objects['zarr.json'].decode()})"
+
+
+def zarr_fails(case):
+    """Where zarr 3.1 is no oracle: it drops a struct's byte order when it reads the document, and can't shard voids."""
+    voids_fail = '"big"' in repr(case) or "sharding_indexed" in repr(case)
+    return case.values.dtype.kind == "V" and ZARR.release < (3, 2) and voids_fail
 
 
 @st.composite
