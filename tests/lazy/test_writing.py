@@ -270,7 +270,6 @@ def test_awaited_writes_take_values_before_they_begin(wrap):
 def test_awaited_writes_of_one_value_take_no_more_memory():
     array = zarr.create_array({}, shape=(30_000_000,), chunks=(3_000_000,), dtype="i1")
 
-
     def peak(write):
         tracemalloc.start()
         write()
