@@ -7,7 +7,7 @@
                  ├► files   ├────► sources ─► indexcache   bytes of objects; shard indexes kept from read to read
                  │          ├────► program              a codec chain, compiled
                  │          └────► workers              what a thread keeps from task to task
-                 └► readplan                            a selection, cut into tasks
+                 └► split ─► readplan                   a selection, cut into tasks, and these into parts
     chunks ─► joined ─► windows                         which ranges a store is asked for
     execute ─► ahead                                    small neighbours in a file, read together
     decompress ─┬► zstd, inflate ─► streams             formats decoded piece by piece

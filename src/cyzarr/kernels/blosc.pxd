@@ -26,3 +26,24 @@ cdef int blosc_part(const char* src, const BloscLayout* layout, Py_ssize_t first
 cdef int blosc_exact(
     const char* src, Py_ssize_t src_nbytes, char* dst, Py_ssize_t dst_nbytes, Py_ssize_t* found
 ) noexcept nogil
+
+# Some of a container's blocks, as a container of their own.
+cdef struct BloscCut:
+    Py_ssize_t first           # what they decode to: where it lies in the chunk
+    Py_ssize_t decoded         # and how long it is
+    Py_ssize_t blocks          # how many; 0: none, and nothing else is set
+    Py_ssize_t block           # the first of them
+    Py_ssize_t offset          # where they lie in the container
+    Py_ssize_t nbytes
+    Py_ssize_t head_nbytes     # what stands before them in one of their own
+    Py_ssize_t end             # of the whole container
+
+# Whether a container of `stored` bytes and `decoded` decoded ones, of which `nbytes` are at hand, can be cut: it
+# has several full blocks, all of the table is at hand, and they lie in their order.
+cdef bint blosc_head(const char* src, Py_ssize_t nbytes, Py_ssize_t stored, Py_ssize_t decoded) noexcept nogil
+
+# Of `parts` shares of the blocks of a container with a good head the one with number `part`.
+cdef void blosc_cut(const char* head, Py_ssize_t part, Py_ssize_t parts, BloscCut* cut) noexcept nogil
+
+# Write the cut.head_nbytes that stand before cut.nbytes of a container of their own.
+cdef void blosc_write_head(const char* head, const BloscCut* cut, char* dst) noexcept nogil

@@ -215,3 +215,70 @@ cdef int blosc_part(const char* src, const BloscLayout* layout, Py_ssize_t first
     start = <int>(first // layout.typesize)
     count = <int>(nbytes // layout.typesize)
     return OK if table.blosc_getitem(src, start, count, dst) == nbytes else E_DECODE
+
+
+# ---------------------------------------------------------------- cuts
+
+cdef Py_ssize_t block_start(const char* head, Py_ssize_t block) noexcept nogil:
+    return <int32_t>le32(head + BLOSC_HEADER_NBYTES + 4 * block)
+
+
+cdef bint blosc_head(const char* src, Py_ssize_t nbytes, Py_ssize_t stored, Py_ssize_t decoded) noexcept nogil:
+    cdef BloscHeader header
+    cdef Py_ssize_t block, blocks, start, least
+    if nbytes < BLOSC_HEADER_NBYTES or blosc_header(src, stored, &header) != OK:
+        return False
+    blocks = header.nbytes // header.blocksize + (header.nbytes % header.blocksize > 0)
+    if header.nbytes != decoded or header.nbytes // header.blocksize < 2:
+        return False
+    if header.flags & BLOSC_MEMCPYED:
+        return header.cbytes - BLOSC_HEADER_NBYTES == header.nbytes
+    if blocks > (nbytes - BLOSC_HEADER_NBYTES) // 4:
+        return False
+    least = BLOSC_HEADER_NBYTES + 4 * blocks
+    for block in range(blocks):
+        start = block_start(src, block)
+        if start < least or start >= header.cbytes:
+            return False
+        least = start + 1
+    return True
+
+
+cdef void blosc_cut(const char* head, Py_ssize_t part, Py_ssize_t parts, BloscCut* cut) noexcept nogil:
+    cdef Py_ssize_t blocksize = <int32_t>le32(head + 8)
+    cdef Py_ssize_t decoded = <int32_t>le32(head + 4)
+    # A shorter last block goes with the one before: alone it would be taken for a full one, and be decoded as that.
+    cdef Py_ssize_t shares = decoded // blocksize
+    cdef Py_ssize_t blocks = shares + (decoded % blocksize > 0)
+    cdef Py_ssize_t last = blocks if part == parts - 1 else shares * (part + 1) // parts
+    cut.block = shares * part // parts
+    cut.blocks = last - cut.block
+    if cut.blocks == 0:
+        return
+    cut.end = <int32_t>le32(head + 12)
+    cut.first = cut.block * blocksize
+    cut.decoded = min(last * blocksize, decoded) - cut.first
+    if head[2] & BLOSC_MEMCPYED:
+        cut.offset = BLOSC_HEADER_NBYTES + cut.first
+        cut.nbytes = cut.decoded
+        cut.head_nbytes = BLOSC_HEADER_NBYTES
+        return
+    cut.offset = block_start(head, cut.block)
+    cut.nbytes = (cut.end if last == blocks else block_start(head, last)) - cut.offset
+    cut.head_nbytes = BLOSC_HEADER_NBYTES + 4 * cut.blocks
+
+
+cdef void put_le32(char* dst, Py_ssize_t value) noexcept nogil:
+    cdef int i
+    for i in range(4):
+        dst[i] = <char>(value >> 8 * i & 0xFF)
+
+
+cdef void blosc_write_head(const char* head, const BloscCut* cut, char* dst) noexcept nogil:
+    cdef Py_ssize_t i
+    memcpy(dst, head, BLOSC_HEADER_NBYTES)
+    put_le32(dst + 4, cut.decoded)
+    put_le32(dst + 12, cut.head_nbytes + cut.nbytes)
+    for i in range((cut.head_nbytes - BLOSC_HEADER_NBYTES) // 4):
+        put_le32(dst + BLOSC_HEADER_NBYTES + 4 * i,
+                 block_start(head, cut.block + i) - cut.offset + cut.head_nbytes)

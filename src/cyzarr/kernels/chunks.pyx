@@ -27,8 +27,9 @@ from cyzarr.kernels.joined cimport (
     joined_ranges,
 )
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_HULL, NODE_SHARD, Node, axes_below, grid_position
-from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
+from cyzarr.kernels.readplan cimport Read, read_free, read_new
 from cyzarr.kernels.shardindex cimport check_entry, index_entry, index_verify
+from cyzarr.kernels.split cimport read_split
 from cyzarr.kernels.status cimport (
     E_ENTRY,
     E_INDEX_CHECKSUM,

@@ -144,7 +144,6 @@ cdef int undo_filters(Worker* worker, const Target* target, const Node* node, co
 # --- leaves
 
 cdef char* whole_place(const Target* target, const Node* node, const Span* spans) noexcept nogil:
-    """Where the whole chunk lies in the output as it is laid out decoded, or NULL where it doesn't."""
     cdef char* place = target.out
     cdef int axis
     if target.points or target.items.n_swaps:

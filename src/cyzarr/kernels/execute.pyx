@@ -25,6 +25,7 @@ from cyzarr.kernels.readplan cimport (
     take_part,
 )
 from cyzarr.kernels.sources cimport load_index
+from cyzarr.kernels.split cimport decode_cut, load_head
 from cyzarr.kernels.status cimport E_AGAIN, E_CANCELLED, E_PYTHON, OK, failure_clear, raise_failure
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.kernels.workers cimport Stats, Worker, fail, given_up, reserve
@@ -93,7 +94,7 @@ cdef int open_source(Read* read, Worker* worker, Py_ssize_t number, const Py_ssi
 
 cdef int load_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at,
                      Object* object_) noexcept nogil:
-    """Open a shard and read its index; returns a status and sets the object's state."""
+    """Open an object and read a shard's index, or a container's head; returns a status and sets the object's state."""
     cdef bint missing = False
     cdef int code = open_source(read, worker, number, at, &object_.source, &missing)
     if code == OK and missing:
@@ -101,17 +102,19 @@ cdef int load_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssi
         read.missing = True
         object_.state = MISSING
         return OK
-    if code == OK:
+    if code == OK and not read.shared:
+        code = load_head(worker, &read.target, read.root, &object_.source, &object_.index, &object_.raw)
+    elif code == OK:
         code = load_index(worker, &read.target, read.root, &object_.source, 0, object_.source.size, &object_.index,
                           &object_.raw, &object_.held)
-    if code == OK:
+    if code == OK and read.shared:
         object_.order = stored_order(row_of(read, object_, number, at))
     object_.state = READY if code == OK else FAILED
     return code
 
 
 cdef int object_enter(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at) noexcept nogil:
-    """Have the shard's index at hand: the first task loads it, the others wait for that."""
+    """Have the index or head at hand: the first task loads it, the others wait for that."""
     cdef Object* object_ = &read.objects[number]
     cdef int code = OK
     cdef bint first
@@ -178,6 +181,28 @@ cdef int run_inner(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize
     return code
 
 
+cdef int run_cut(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at, Py_ssize_t part) noexcept nogil:
+    """A task that is some blocks of a whole object, or, of one that can't be cut, all or nothing."""
+    cdef Object* object_ = &read.objects[number]
+    cdef Span spans[MAX_NDIM]
+    cdef int axis
+    cdef int code = object_enter(read, worker, number, at)
+    if code != OK:
+        return code
+    for axis in range(read.root.ndim):
+        spans[axis] = read.outer[axis][at[axis]]
+    if object_.state == READY and object_.raw != NULL:
+        code = decode_cut(worker, &read.target, read.root, &object_.source, object_.raw, spans, part, read.parts)
+    elif part > 0:
+        code = OK
+    elif object_.state == MISSING:
+        code = fill_target(worker, &read.target, spans)
+    else:
+        code = decode_region(worker, &read.target, read.root, &object_.source, 0, object_.source.size, spans, 0)
+    object_leave(read, object_)
+    return code
+
+
 cdef int run_object(Read* read, Worker* worker, Py_ssize_t number, const Py_ssize_t* at,
                     Py_ssize_t part) noexcept nogil:
     """A task that is one whole object, or a part of one."""
@@ -224,6 +249,8 @@ cdef int run_task(Read* read, Worker* worker, Py_ssize_t task) noexcept nogil:
     positions(read, number, at)
     if read.shared:
         code = run_inner(read, worker, number, at, task - read.first[number], part)
+    elif read.objects != NULL:
+        code = run_cut(read, worker, number, at, part)
     else:
         code = run_object(read, worker, number, at, part)
     if part and not read.target.points:
@@ -316,7 +343,7 @@ cdef void read_reset(Read* read) noexcept:
     for i in range(read.n_objects):
         object_release(&read.objects[i])
         read.objects[i].state = NEW
-        read.objects[i].left = (read.first[i + 1] - read.first[i]) * read.parts
+        read.objects[i].left = read.parts * (read.first[i + 1] - read.first[i] if read.shared else 1)
 
 
 cdef int read_run_held(Read* read) noexcept:

@@ -9,13 +9,13 @@ from cyzarr.kernels.workers cimport Buffer, Stats
 cdef enum:
     HOP_NS = 30000               # a second thread pays from about this much work on
 
-# A stored shard whose index the tasks of its inner chunks share.
+# A stored shard whose index the tasks of its inner chunks share, or a container whose head its parts share.
 cdef struct Object:
     int state
     Source source
     Buffer index
     CachedIndex* held            # the index in the cache; where NULL, it is in `index`
-    const char* raw              # either
+    const char* raw              # either, or a container's head; NULL: it is decoded whole
     Py_ssize_t* order            # its tasks as their bytes lie in a file; NULL: as they stand
     Py_ssize_t left              # tasks that have not ended
     Py_ssize_t task              # in a batch: its first task there,
@@ -72,4 +72,3 @@ cdef void positions(const Read* read, Py_ssize_t number, Py_ssize_t* at) noexcep
 cdef Py_ssize_t object_of(const Read* read, Py_ssize_t task) noexcept nogil
 # Narrow a span to one of its parts.
 cdef void take_part(Span* span, Py_ssize_t part, Py_ssize_t parts) noexcept nogil
-cdef void read_split(Read* read, int threads) noexcept nogil

@@ -2,7 +2,7 @@
 
 A selection is cut along the grid of stored objects, and where these are shards along the grid of
 inner chunks, into one table per axis. A task is one inner chunk (of a shard whose index its tasks
-share), or one whole object, or a part of either where one alone would keep a processor idle.
+share), or one whole object, or a part of either where one alone would keep a processor idle (`split`).
 """
 
 import contextvars
@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free, malloc
 from cyzarr.kernels.files cimport object_close
 from cyzarr.kernels.indexcache cimport index_release
 from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
-from cyzarr.kernels.program cimport NODE_BYTES, NODE_SHARD, Node, Program
+from cyzarr.kernels.program cimport NODE_SHARD, Node, Program
 from cyzarr.kernels.pthread cimport pthread_cond_destroy, pthread_cond_init, pthread_mutex_destroy, pthread_mutex_init
 from cyzarr.kernels.status cimport E_NOMEM, OK, failure_clear
 from cyzarr.kernels.types cimport MAX_NDIM, Span
@@ -340,42 +340,6 @@ cdef double estimate(const Read* read, bint compressed) noexcept nogil:
             # At most an inner chunk for each point, and at most all inner chunks of all touched shards.
             decoded = min(<double> read.root.nbytes * read.n_tasks, <double> read.root.child.nbytes * read.n_points)
     return read.n_tasks * TASK_NS + picked * COPY_NS + decoded * DECODE_NS
-
-
-cdef void read_split(Read* read, int threads) noexcept nogil:
-    """Cut tasks into parts where there are too few for the threads, and a part is no more work than the share.
-
-    Only an uncompressed leaf can be cut: what a decoder gives is one piece.
-    """
-    cdef const Node* leaf = read.root.child if read.shared else read.root
-    cdef const Span* table
-    cdef Py_ssize_t i, n, least, most = 1
-    cdef int at, axis
-    if threads < 2 or read.n_tasks >= 2 * threads or read.cost_ns <= HOP_NS:
-        return
-    if read.target.points:
-        # Points stand by inner chunk: a part decodes few of them that another part decodes too.
-        if read.n_tasks < threads and read.root.n_filters == 0 and read.root.kind in (NODE_BYTES, NODE_SHARD):
-            read.parts = min(2 * threads, read.n_points)
-        return
-    if leaf.kind != NODE_BYTES or leaf.n_filters:
-        return
-    for at in range(leaf.ndim):
-        axis = leaf.axes[at]
-        table = read.inner[axis] if read.shared else read.outer[axis]
-        n = read.begin[axis][read.n_outer[axis]] if read.shared else read.n_outer[axis]
-        least = table[0].count
-        for i in range(1, n):
-            least = min(least, table[i].count)
-        if least > most:
-            read.part_axis = axis
-            most = least
-            if least >= 2 * threads:
-                break
-    read.parts = min(most, 2 * threads)
-    if read.shared:
-        for i in range(read.n_objects):
-            read.objects[i].left *= read.parts
 
 
 cdef Py_ssize_t object_of(const Read* read, Py_ssize_t task) noexcept nogil:

@@ -21,7 +21,8 @@ from zarr.storage import LocalStore, MemoryStore, StorePath
 from cyzarr import _zarr, config, observe
 from cyzarr.kernels.execute cimport ReadHolder, object_key, read_raise, read_run_held, reads_run
 from cyzarr.kernels.files cimport nowait_works
-from cyzarr.kernels.readplan cimport Read, read_free, read_new, read_split
+from cyzarr.kernels.readplan cimport Read, read_free, read_new
+from cyzarr.kernels.split cimport read_split
 from cyzarr.kernels.status cimport E_AGAIN, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Source, Span
 from cyzarr.planning import grids

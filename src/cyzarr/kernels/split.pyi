@@ -1,0 +1,1 @@
+# Cut tasks into parts: for compiled code alone (see split.pxd).
