@@ -212,18 +212,30 @@ def test_a_failed_write_reads_nothing_and_waits_for_no_stranger(cls, tmp_path):
     assert stores[1].reads == 0
 
 
+class SlowSecond(Refusing):
+    """Takes its time over the second chunk, which it has begun with before it is done with the first."""
+
+    def __init__(self, seconds):
+        super().__init__()
+        self.seconds, self.begun = seconds, False
+
+    async def set(self, key, value, byte_range=None):
+        if key == "c/1":
+            self.begun = True
+            await asyncio.sleep(self.seconds)
+        end = time.monotonic() + 10
+        while key == "c/0" and not self.begun and time.monotonic() < end:
+            await asyncio.sleep(0.001)
+        await super().set(key, value, byte_range)
+
+
 def test_what_a_store_was_handed_is_waited_for_and_nothing_follows():
     """zarr lets the other chunks go on after it raised."""
 
-    class Slow(Refusing):
-        async def set(self, key, value, byte_range=None):
-            if key == "c/1":
-                await asyncio.sleep(0.1)
-            await super().set(key, value, byte_range)
-
-    store = Slow()
+    store = SlowSecond(0.1)
     array = sharded(store, shape=(40,), fill_value=0)
     store.refused, store.took = ("c/0",), ()
+    store.begun = False
     with zarr.config.set({"async.concurrency": 2}), pytest.raises(OSError, match="c/0") as caught:
         LazyArray(array)[:].write(7)
     count, of, keys = told(caught.value)
@@ -237,13 +249,7 @@ def test_what_a_store_was_handed_is_waited_for_and_nothing_follows():
 def test_what_does_not_end_is_told(monkeypatch):
     monkeypatch.setattr(zarrwrites, "SETTLE_SECONDS", 0.05)
 
-    class Slow(Refusing):
-        async def set(self, key, value, byte_range=None):
-            if key == "c/1":
-                await asyncio.sleep(0.5)
-            await super().set(key, value, byte_range)
-
-    store = Slow()
+    store = SlowSecond(0.5)
     array = sharded(store, shape=(4,), fill_value=0)
     store.refused = ("c/0",)
     with pytest.raises(OSError, match="c/0") as caught:

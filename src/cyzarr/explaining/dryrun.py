@@ -157,7 +157,8 @@ class _Run:
 
         gate = asyncio.Semaphore(asker.limit or max(len(plan.reads), 1))
 
-        async def one(read: ChunkRead, getter: Any, spec: Any) -> bool:
+        async def one(each: tuple[ChunkRead, Any, Any]) -> bool:
+            read, getter, spec = each
             async with gate:
                 await asker.fetch(read, getter, spec)
                 size = await asker.size(Source.of(getter, read.key))
@@ -166,8 +167,7 @@ class _Run:
             self.step()
             return size is None
 
-        todo = zip(plan.reads, plan.getters, plan.specs, strict=True)
-        return await together([one(*each) for each in todo]) if plan.reads else []
+        return await together(one, list(zip(plan.reads, plan.getters, plan.specs, strict=True)))
 
     def position(self, path: str) -> Coordinates:
         """The grid position of a chunk's key."""

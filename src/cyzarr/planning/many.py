@@ -254,11 +254,7 @@ async def _fetch_and_decode(shared: list[Shared], limits: Limits, totals: dict[s
             run = functools.partial(run_reads, labels=[one.label] * len(one.reads))
             await decode(one.reads, totals, fetched=not at_hand, run=run)
 
-    working = [asyncio.ensure_future(work()) for _ in range(fetchers)]
-    try:
-        await asyncio.gather(*working)
-    finally:
-        await tasks.give_up(working)
+    await tasks.all_of([asyncio.ensure_future(work()) for _ in range(fetchers)])
 
 
 def _at_hand(one: Shared) -> bool:

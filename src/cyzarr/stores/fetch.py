@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -262,7 +263,7 @@ class Asker:
                 wanted = talk.send(answers)
             except StopIteration:
                 return read
-            answers = await together([self.ask(source, one) for one in wanted])
+            answers = await together(functools.partial(self.ask, source), wanted)
 
     async def ask(self, source: Source, request: Request | Ranges | Index) -> Any:
         """The answer to one request: a uint8 array, a length, or Parts; None where there is no such object."""

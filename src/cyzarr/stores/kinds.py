@@ -70,7 +70,7 @@ class StoreKind(ABC):
             with telling(key, byte_range):
                 return await self.read(store, key, byte_range)
 
-        return parts_of(wanted, await together([ask(one) for one in wanted], limit))
+        return parts_of(wanted, await together(ask, wanted, limit))
 
     def read_many_sync(self, store: Any, key: str, request: Ranges) -> Parts:
         """The synchronous twin, one after another."""
