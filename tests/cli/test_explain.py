@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import zarr
-from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, ShardingCodec, TransposeCodec, ZstdCodec
+from zarr.codecs import BloscCodec, BytesCodec, GzipCodec, Crc32cCodec, ShardingCodec, TransposeCodec, ZstdCodec
 from zarr.codecs import numcodecs as zarr_numcodecs
 from zarr.storage import MemoryStore, StorePath
 
@@ -48,7 +48,8 @@ CASES = {
     "shard within codecs": made(serializer=INNER, compressors=[ZstdCodec()]),
     "window": made(),
     "window behind codecs item by item": made(filters=[BY_ITEM]),
-    "chunk": made(compressors=[ZstdCodec()]),
+    "chunk": made(compressors=[GzipCodec()]),
+    "zstd chunk": made(compressors=[ZstdCodec()]),
     "blosc chunk": made(compressors=[BloscCodec(typesize=4)]),
     "own codec": made(serializer=codecs.Inverted()),
 }

@@ -1,4 +1,4 @@
-"""Parts of blosc chunks: equal to decoding all and picking, for any container; bytes that lie do no harm."""
+"""Parts of blosc and zstd chunks: equal to decoding all and picking, for any container; bytes that lie do no harm."""
 
 import random
 import struct
@@ -264,3 +264,161 @@ def test_random_damage():
             at = rng.randrange(min(len(data), rng.choice((16, 80, 10_000))))
             data[at] = rng.choice((0, 255, 127, 128, rng.randrange(256)))
         check_hostile(bytes(data[: rng.choice((len(data), rng.randrange(len(data) + 1)))]))
+
+
+# zstd: a frame is decoded until what is picked ends
+
+
+def zstd_program(shape, dtype="i4", checksums=0, order=None):
+    filters = [{"name": "zstd", "codec": numcodecs.Zstd()}] + [{"name": "crc32c", "codec": None}] * checksums
+    chain = {"shape": shape, "order": order, "filters": filters, "bytes": {"dtype": np.dtype(dtype)}}
+    return kernels.Program(chain, np.dtype(dtype).newbyteorder("="), bytes(np.dtype(dtype).itemsize))
+
+
+ROWS = random_items((256, 1024), "i4", 3)  # of 8 blocks, of 32 rows each
+
+
+def frame(values=ROWS, level=1, checksum=False, checksums=0):
+    data = numcodecs.Zstd(level, checksum=checksum).encode(np.ascontiguousarray(values))
+    for _ in range(checksums):
+        data += google_crc32c.value(data).to_bytes(4, "little")
+    return bytes(data)
+
+
+def spoilt(data, last):
+    """The frame with the payloads of its last blocks overwritten, its lengths as they were."""
+    data, at, blocks = bytearray(data), 4 + 1 + 1 + 4, []
+    assert data[4] == 0x80  # of known length, in four bytes; a window, no checksum
+    while True:
+        header = int.from_bytes(data[at : at + 3], "little")
+        kind, nbytes = header >> 1 & 3, header >> 3
+        assert kind in (0, 2)
+        blocks.append((at + 3, nbytes, kind))
+        at += 3 + nbytes
+        if header & 1:
+            break
+    assert at == len(data)
+    for start, nbytes, _ in blocks[-last:]:
+        data[start : start + nbytes] = b"\xff" * nbytes
+    return bytes(data), len(blocks)
+
+
+COMPRESSIBLE = (np.arange(1 << 18, dtype="i4") // 3).reshape(256, 1024)
+
+
+@pytest.mark.parametrize(
+    ("selection", "points", "first_spoilt"),
+    [
+        ((slice(0, 1), slice(None)), False, 1),
+        ((31, 1023), False, 1),
+        ((32, 0), False, 2),
+        ((slice(100, 20, -7), slice(5, 6)), False, 4),
+        ((np.array([70, 3]), np.array([0, 9])), False, 3),
+        ((np.array([70, 3]), np.array([0, 9])), True, 3),
+        ((slice(192, 224), slice(None)), False, 7),
+        ((slice(224, 225), slice(None)), False, 8),
+        ((slice(None), 5), False, 8),
+    ],
+)
+def test_zstd_stops(selection, points, first_spoilt):
+    """Blocks after the last that is needed may be anything; all that are needed are decoded."""
+    good = frame(COMPRESSIBLE)
+    want = pick(COMPRESSIBLE, selection, points)
+    chain = zstd_program(COMPRESSIBLE.shape)
+    assert np.array_equal(read(good, chain, selection, points), want)
+    for last in range(1, 8):
+        data, blocks = spoilt(good, last)
+        assert blocks == 8
+        if 8 - last >= first_spoilt:
+            assert np.array_equal(read(data, chain, selection, points), want)
+        else:
+            with pytest.raises(CorruptChunkError, match="zstd"):
+                read(data, chain, selection, points)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_any_selection_of_any_frame(data):
+    shape = data.draw(st.sampled_from([(300_000,), (90, 2000), (2000, 90), (70, 60, 50)]))
+    dtype = data.draw(st.sampled_from(["u1", "<i2", ">i4", "<f8", "V3"]))
+    values = random_items(shape, dtype, data.draw(st.integers(0, 99)))
+    if data.draw(st.booleans()):
+        values[: shape[0] // 2] = values.flat[0]
+    order = data.draw(st.sampled_from([None, tuple(reversed(range(len(shape))))]))
+    checksums = data.draw(st.integers(0, 2))
+    stored = values if order is None else values.transpose(order)
+    chunk = frame(stored, data.draw(st.sampled_from([-1, 1, 9])), data.draw(st.booleans()), checksums)
+    chain = zstd_program(shape, dtype, checksums, order)
+    points = data.draw(st.booleans())
+    if points:
+        count = data.draw(st.integers(1, 6))
+        selection = tuple(
+            np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=count, max_size=count))) for n in shape
+        )
+    else:
+        selection = data.draw(selections(shape))
+    found = read(chunk, chain, selection, points, np.dtype(dtype).newbyteorder("="))
+    assert found.tobytes() == pick(values.astype(found.dtype), selection, points).tobytes()
+
+
+def test_what_zstd_decodes_whole():
+    """A checksum of all, several frames, a length that isn't told, bytes that follow: nothing is overlooked."""
+    chain, selection = zstd_program(COMPRESSIBLE.shape), (slice(0, 1), slice(None))
+    checked = bytearray(frame(COMPRESSIBLE, checksum=True))
+    checked[-1] ^= 1
+    with pytest.raises(CorruptChunkError, match="zstd"):
+        read(bytes(checked), chain, selection)
+    two = frame(COMPRESSIBLE[:128]) + frame(COMPRESSIBLE[128:])
+    assert np.array_equal(read(two, chain, selection), COMPRESSIBLE[:1])
+    with pytest.raises(CorruptChunkError, match="zstd"):
+        read(two[:-1], chain, selection)
+    good = frame(COMPRESSIBLE)
+    for bad in (good[:-1], good + b"\0", good + good, good[: len(good) // 2]):
+        with pytest.raises(CorruptChunkError, match=r"zstd|bytes"):
+            read(bad, chain, selection)
+    with pytest.raises(CorruptChunkError):
+        read(frame(COMPRESSIBLE[:-1]), chain, selection)
+
+
+def test_checksums_around_zstd_are_verified():
+    chain = zstd_program(COMPRESSIBLE.shape, checksums=1)
+    data = bytearray(frame(COMPRESSIBLE, checksums=1))
+    assert np.array_equal(read(bytes(data), chain, (0, slice(None))), COMPRESSIBLE[0])
+    data[-2] ^= 1
+    with pytest.raises(CorruptChunkError, match="checksum"):
+        read(bytes(data), chain, (0, slice(None)))
+
+
+def test_zstd_with_the_table_off():
+    decompress.set_native(False)
+    try:
+        chain = zstd_program(COMPRESSIBLE.shape)
+        assert np.array_equal(read(frame(COMPRESSIBLE), chain, (slice(1), slice(None))), COMPRESSIBLE[:1])
+    finally:
+        decompress.set_native(True)
+
+
+def check_hostile_frame(data, chain, selection):
+    """As for blosc: an error, or what decoding all of it gives where that is right."""
+    try:
+        found = read(data, chain, selection)
+    except CorruptChunkError:
+        return
+    try:
+        whole = np.frombuffer(decompress.decode("zstd", data, COMPRESSIBLE.nbytes), "i4").reshape(COMPRESSIBLE.shape)
+    except ValueError:
+        return
+    assert np.array_equal(found, pick(whole, selection))
+
+
+def test_random_damage_of_frames():
+    rng = random.Random(7)
+    chain = zstd_program(COMPRESSIBLE.shape)
+    sources = [frame(COMPRESSIBLE), frame(ROWS), frame(COMPRESSIBLE, 9, True), frame(ROWS // 1000, 3)]
+    for _ in range(600):
+        data = bytearray(rng.choice(sources))
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(min(len(data), rng.choice((12, 200, len(data)))))
+            data[at] = rng.choice((0, 255, 127, 128, rng.randrange(256)))
+        data = bytes(data[: rng.choice((len(data), len(data), rng.randrange(len(data) + 1)))])
+        check_hostile_frame(data, chain, (slice(0, rng.choice((1, 60, 200))), slice(3, 900, 7)))

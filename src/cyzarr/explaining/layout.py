@@ -67,6 +67,7 @@ CASES = {
     ),
     "chunk": "Each touched chunk is fetched and decoded whole.",
     "blosc chunk": "Each touched chunk is fetched whole; of it, only the blosc blocks that are needed are decoded.",
+    "zstd chunk": "Each touched chunk is fetched whole, and decoded until what is wanted of it ends.",
     "own codec": "Each touched chunk is fetched whole and decoded by a codec's own Python method.",
 }
 
@@ -108,7 +109,7 @@ def _case(chain: Any) -> str:
             return f"{below} behind codecs item by item"
         if below.startswith("shard"):
             return "shard within codecs" if by_item else "shard behind whole-chunk codecs"
-        return "chunk" if below in ("window", "blosc chunk") else below
+        return "chunk" if below in ("window", "blosc chunk", "zstd chunk") else below
     if "shard" in chain:
         if filters:
             return "shard within codecs"
@@ -118,4 +119,4 @@ def _case(chain: Any) -> str:
         return "own codec"
     if not filters:
         return "window"
-    return "blosc chunk" if filters[0] == "blosc" else "chunk"
+    return {"blosc": "blosc chunk", "zstd": "zstd chunk"}.get(filters[0], "chunk")

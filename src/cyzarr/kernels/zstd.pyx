@@ -3,11 +3,14 @@
 from cyzarr.kernels.natives cimport Context, ZstdIn, ZstdOut, table
 from cyzarr.kernels.status cimport E_DECODE, E_LIMIT, E_NOMEM, E_SIZE, OK
 from cyzarr.kernels.streams cimport FIRST_NBYTES, Sink, Source, reserve, sink_room, stream_exact, stream_grow
+from cyzarr.kernels.types cimport le32
 
 cdef extern from *:
     Py_ssize_t PY_SSIZE_T_MAX
 
 cdef enum:
+    ZSTD_MAGIC = 0xFD2FB528
+    ZSTD_CHECKSUM = 0x04       # in the byte that follows it
     ZSTD_DST_TOO_SMALL = 70    # of ZSTD_ErrorCode, stable since zstd 1.3.1
     ZSTD_NO_MEMORY = 64
     ZSTD_RESET_SESSION = 1
@@ -168,3 +171,45 @@ cdef int zstd_grow(
         if table.zstd_error_code(got) != ZSTD_DST_TOO_SMALL or room >= declared:
             return E_DECODE
         room = declared if room > declared // 4 else 4 * room
+
+
+# ---------------------------------------------------------------- parts
+
+cdef bint zstd_can_stop(const char* src, Py_ssize_t src_nbytes, Py_ssize_t nbytes) noexcept nogil:
+    if src_nbytes < 5 or le32(src) != <unsigned int>ZSTD_MAGIC or src[4] & ZSTD_CHECKSUM:
+        return False
+    if table.zstd_content_nbytes(src, <size_t>src_nbytes) != <unsigned long long>nbytes:
+        return False
+    # Goes from block to block by their lengths.
+    return table.zstd_frame_nbytes(src, <size_t>src_nbytes) == <size_t>src_nbytes
+
+
+cdef bint zstd_start(
+    Context* ctx, const char* src, Py_ssize_t src_nbytes, char* dst, Py_ssize_t dst_nbytes
+) noexcept nogil:
+    cdef void* dctx = zstd_context(ctx)
+    cdef ZstdIn taken
+    cdef ZstdOut made
+    cdef size_t before, code
+    cdef bint moved = True
+    if dctx == NULL:
+        return False
+    taken.src = src
+    taken.size = <size_t>src_nbytes
+    taken.pos = 0
+    made.dst = dst
+    # Having given all that it has decoded, zstd goes on to the next block. So the last byte is left with it, and taken
+    # when there is nothing to go on with.
+    made.size = <size_t>dst_nbytes - 1
+    made.pos = 0
+    table.zstd_reset(dctx, ZSTD_RESET_SESSION)
+    while moved:
+        before = made.pos + taken.pos
+        code = table.zstd_stream(dctx, &made, &taken)
+        moved = not table.zstd_is_error(code) and made.pos + taken.pos > before and made.pos < made.size
+    made.size = <size_t>dst_nbytes
+    taken.size = taken.pos
+    if not table.zstd_is_error(code):
+        table.zstd_stream(dctx, &made, &taken)
+    table.zstd_reset(dctx, ZSTD_RESET_SESSION)
+    return made.pos == made.size
