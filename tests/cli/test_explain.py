@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import zarr
-from zarr.codecs import BloscCodec, BytesCodec, GzipCodec, Crc32cCodec, ShardingCodec, TransposeCodec, ZstdCodec
+from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 from zarr.codecs import numcodecs as zarr_numcodecs
 from zarr.storage import MemoryStore, StorePath
 
@@ -104,7 +104,7 @@ def test_stages_of_format_2():
 def test_without_c_functions_the_stages_say_so():
     with zarr.config.set({"cyzarr.native": False}):
         cyzarr.status()
-        found = cyzarr.explain(CASES["chunk"])
+        found = cyzarr.explain(CASES["zstd chunk"])
         assert [one.is_native for one in found.stages] == [True, False]
         assert any("No C function decodes zstd" in one for one in found.advice)
     cyzarr.status()
