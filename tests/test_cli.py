@@ -339,14 +339,6 @@ README = Path(__file__).parent.parent / "README.md"
 
 
 @pytest.mark.skipif(not README.is_file(), reason="no README here")
-def test_the_readmes_examples_run(tmp_path):
-    """All of them, one after the other, in a fresh process."""
-    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
-    assert blocks
-    subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks)], cwd=tmp_path, check=True)
-
-
-@pytest.mark.skipif(not README.is_file(), reason="no README here")
 @pytest.mark.parametrize("which", ["main", "test"])
 def test_the_readmes_commands_are_marked(which):
     """What runs them in CI looks for the markers."""

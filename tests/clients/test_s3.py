@@ -9,14 +9,11 @@ pytest.importorskip("moto.server")
 pytest.importorskip("s3fs")
 pytest.importorskip("obstore")
 
-import boto3
 from obstore.store import S3Store
 from zarr.storage import FsspecStore, ObjectStore
 
 from support import remote
-from support.servers import s3_server
-
-KEYS = {"aws_access_key_id": "nobody", "aws_secret_access_key": "nothing", "region_name": "us-east-1"}
+from support.servers import KEYS, bucket_of
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +21,7 @@ def server(tmp_path_factory):
     """(folder, endpoint, log): arrays in a folder, and the same in a bucket named "bucket"."""
     folder = tmp_path_factory.mktemp("s3")
     remote.make(folder)
-    with s3_server() as (endpoint, log):
-        client = boto3.client("s3", endpoint_url=endpoint, **KEYS)
-        client.create_bucket(Bucket="bucket")
-        for path in folder.rglob("*"):
-            if path.is_file():
-                client.put_object(Bucket="bucket", Key=path.relative_to(folder).as_posix(), Body=path.read_bytes())
-        client.close()
+    with bucket_of(folder) as (endpoint, log):
         yield folder, endpoint, log
 
 

@@ -151,3 +151,21 @@ def s3_server():
     server.daemon_threads = True
     with serving(server):
         yield f"http://127.0.0.1:{server.server_port}", log
+
+
+KEYS = {"aws_access_key_id": "nobody", "aws_secret_access_key": "nothing", "region_name": "us-east-1"}
+
+
+@contextmanager
+def bucket_of(folder):
+    """(endpoint, Log) of S3 with the files below a folder in a bucket named "bucket"."""
+    import boto3
+
+    with s3_server() as (endpoint, log):
+        client = boto3.client("s3", endpoint_url=endpoint, **KEYS)
+        client.create_bucket(Bucket="bucket")
+        for path in folder.rglob("*"):
+            if path.is_file():
+                client.put_object(Bucket="bucket", Key=path.relative_to(folder).as_posix(), Body=path.read_bytes())
+        client.close()
+        yield endpoint, log

@@ -43,7 +43,7 @@ class ChunkRead:
     def points(self) -> bool: ...
     @property
     def whole(self) -> bool:
-        """Whether the object must be fetched whole: a bytes-to-bytes codec stands around it."""
+        """Whether the object must be fetched whole, because a bytes-to-bytes codec stands around it."""
 
     @property
     def index_request(self) -> tuple[Literal["start", "end"], int] | None:

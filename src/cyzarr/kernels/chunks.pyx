@@ -195,12 +195,12 @@ cdef class ChunkRead:
 
     @property
     def whole(self):
-        """Whether the object must be fetched whole: a bytes-to-bytes codec stands around it."""
+        """Whether the object must be fetched whole, because a bytes-to-bytes codec stands around it."""
         return self.asked.root.n_filters > 0
 
     @property
     def index_request(self):
-        """("start" or "end", nbytes): where a shard's index lies and its length; None for anything else."""
+        """Where a shard's index lies, "start" or "end", and its length in bytes; None for anything else."""
         cdef const Node* root = self.asked.root
         if root.kind != NODE_SHARD or root.n_filters:
             return None
@@ -283,7 +283,8 @@ cdef class ChunkRead:
 
         Raises
         ------
-        As inner_requests.
+        CorruptChunkError
+            As inner_requests.
         """
         if not self.windowed:
             raise ValueError("only uncompressed inner chunks can be read in part")

@@ -260,7 +260,8 @@ def block_windows(selection, chunk_shape, *, itemsize=1, max_gap_nbytes=0):
 
     Raises
     ------
-    As `block_window`; ValueError too where itemsize or max_gap_nbytes is negative.
+    IndexError, ValueError, TypeError
+        As `block_window`; ValueError too where itemsize is below 1 or max_gap_nbytes negative.
     """
     chunk_shape = checked_shape(selection, chunk_shape)
     if itemsize < 1 or max_gap_nbytes < 0:

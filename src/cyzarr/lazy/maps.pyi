@@ -97,7 +97,7 @@ class ArrayMap:
     def stride(self) -> int: ...
     @property
     def dependency_axes(self) -> tuple[int, ...]:
-        """The axes that the index depends on: those longer than 1."""
+        """The axes that the index depends on, which are those longer than 1."""
 
     @property
     def dependent_axis(self) -> int | None:

@@ -319,7 +319,7 @@ cdef class ArrayMap:
 
     @property
     def dependency_axes(self):
-        """The axes that the index depends on: those longer than 1."""
+        """The axes that the index depends on, which are those longer than 1."""
         return tuple([axis for axis, extent in enumerate(self.index_array.shape) if extent > 1])
 
     @property

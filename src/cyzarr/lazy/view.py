@@ -108,7 +108,7 @@ class LazyArray:
 
     @property
     def reader(self) -> Any:
-        """What reads parts of it: an object with `read_into(source, context, out)`."""
+        """The object that reads parts of it, by `read_into(source, context, out)`."""
         return reading.DEFAULT if self._reader is None else self._reader
 
     @property

@@ -34,7 +34,7 @@ def read_many(array: zarr.Array[Any], selections: Sequence[Any], out: Any = None
     selections : sequence
         Each as for `array.oindex`: integers, slices with positive steps, Ellipsis, index arrays.
     out : writable array or sequence of them, optional
-        For windows of one shape an array of shape (n, *window); for unlike ones an array for each. Of the array's
+        For windows of one shape an array of shape ``(n, *window)``; for unlike ones an array for each. Of the array's
         dtype, of any strides, also those that offer DLPack or the buffer protocol. They must not overlap. Else new ones
         are made.
 
