@@ -250,6 +250,20 @@ def test_the_key_is_the_stores(door, kind):
     assert "'group/array/c/1/0'" in str(caught.value)
 
 
+@pytest.mark.skipif(not HAS_RANGES, reason="this zarr's stores have no get_ranges")
+@pytest.mark.parametrize("door", doors.doors(), ids=repr)
+def test_a_shard_that_has_gone_by_its_stores_own_word(door):
+    """As zarr has it: FileNotFoundError of a `get_ranges` is believed, though the index stays."""
+
+    class Denying(AskedStore):
+        async def get_ranges(self, key, byte_ranges, *, prototype, **limits):
+            raise BaseExceptionGroup("no ranges", [FileNotFoundError(key)])
+            yield
+
+    array = zarr.open_array(Denying.of(store(VALUES.copy(), (6, 50), CODECS["sharded"], fill=-1)), mode="r")
+    assert (array[7, 3:5] == -1).all()
+
+
 @pytest.mark.parametrize("door", doors.doors(), ids=repr)
 def test_no_data_though_the_index_stays(door):
     """That is not a shard that has gone."""

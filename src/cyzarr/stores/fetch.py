@@ -134,7 +134,11 @@ def _shard_requests(
             break
         # The shard may have gone since, or be another one than that of an index that was kept: look once more.
     else:
-        # The index was there both times: the shard hasn't gone between it and the data.
+        # The index was there both times: the shard hasn't gone between it and the data. But a store that says so by an
+        # exception, and not by no answer, is believed, as zarr does.
+        if parts and parts.gone:
+            read.set_missing()
+            return
         raise_first(read.key, parts)
         # The length contradicts the index, which the whole object shows to be so, or not.
         yield from _whole_request(read)

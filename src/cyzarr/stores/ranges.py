@@ -60,9 +60,13 @@ UNTOLD = -1
 
 
 class Parts(list[Any]):
-    """The answer to Ranges: (start, stop, buffer or None) each, and how many requests of the store they took."""
+    """The answer to Ranges: (start, stop, buffer or None) each, and how many requests of the store they took.
+
+    `gone`: the store said, by an exception, that there is no such object, and gave no part.
+    """
 
     requests = 0
+    gone = False
 
 
 WHOLE = Request()

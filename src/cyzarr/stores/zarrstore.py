@@ -87,7 +87,7 @@ class ZarrKind(StoreKind):
         limits = {"max_gap_bytes": request.max_gap, "max_coalesced_bytes": request.max_nbytes}
         parts = Parts((one.start, one.end, None) for one in wanted)
         parts.requests = len(request.merged())
-        with missing_is_none(key, wanted):
+        with missing_is_none(key, wanted, parts):
             for at, buffer in store.get_ranges_sync(key, wanted, prototype=buffer_prototype, **limits):
                 parts[at] = (wanted[at].start, wanted[at].end, as_bytes(buffer))
         return parts
@@ -99,7 +99,7 @@ def byte_ranges(request: Ranges) -> list[Any]:
 
 
 @contextlib.contextmanager
-def missing_is_none(key: str, wanted: list[Any]) -> Iterator[None]:
+def missing_is_none(key: str, wanted: list[Any], parts: Parts) -> Iterator[None]:
     """What `get_ranges` raises for a missing key says nothing more than that; of other errors the first is raised."""
     with telling(key, RangeByteRequest(wanted[0].start, wanted[-1].end)):
         try:
@@ -110,6 +110,7 @@ def missing_is_none(key: str, wanted: list[Any]) -> Iterator[None]:
                 others = others.exceptions[0]
             if others is not None:
                 raise others from None
+            parts.gone = all(part is None for *_, part in parts)
 
 
 @contextlib.asynccontextmanager
@@ -133,7 +134,7 @@ async def read_by_get_ranges(store: Any, key: str, request: Ranges, limit: int |
         expected = len(request.merged())
         limits["max_concurrency"] = expected if limit is None else min(expected, limit)
     parts = Parts((one.start, one.end, None) for one in wanted)
-    with missing_is_none(key, wanted):
+    with missing_is_none(key, wanted, parts):
         groups = store.get_ranges(key, wanted, prototype=buffer_prototype, **limits)
         async with closing(groups):
             async for group in groups:
