@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cyzarr.planning.byhand import ByteRange, ReadPlan, plan
     from cyzarr.planning.many import read_many
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__ = [
     "ArrayMap",
@@ -91,6 +91,9 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         found = getattr(importlib.import_module(_HOMES[name]), name)
         globals()[name] = found
+        return found
+    if name == "__version__":
+        found = globals()[name] = importlib.import_module("importlib.metadata").version(__name__)
         return found
     if name == "kernels":
         return importlib.import_module("cyzarr.kernels")

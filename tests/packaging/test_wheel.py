@@ -90,6 +90,30 @@ def test_sdist_holds_all_that_building_and_testing_need(built, checkout):
     assert not [name for name in names if name.endswith((".so", ".c", ".pyc"))]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="about Linux")
+def test_wheel_needs_nothing_but_glibc(wheel, tmp_path):
+    """`auditwheel` finds nothing to put in: the tag says how old a glibc may be."""
+    pytest.importorskip("auditwheel")
+    scripts = Path(sys.executable).parent
+    audit = [sys.executable, "-m", "auditwheel"]
+    said = " ".join(run(*audit, "show", wheel, cwd=tmp_path).split())
+    assert re.search(r'following platform tag: "manylinux_2_\d+_\w+"', said), said
+    run("env", f"PATH={scripts}:{os.environ['PATH']}", *audit, "repair", "-w", tmp_path, wheel, cwd=tmp_path)
+    (repaired,) = tmp_path.glob("*.whl")
+    assert "manylinux" in repaired.name
+    assert not [name for name in zipfile.ZipFile(repaired).namelist() if ".libs/" in name]
+
+
+def test_versions_are_those_of_tags(checkout, wheel, tmp_path):
+    pytest.importorskip("setuptools_scm")
+    assert wheel.name.startswith("cyzarr-0.1.0.dev0-")  # of a copy of the files
+    shutil.copytree(checkout, tmp_path / "tagged")
+    git = ["git", "-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"], ["tag", "v9.8.7"]):
+        run(*git, *command, cwd=tmp_path / "tagged")
+    assert run(sys.executable, "-m", "setuptools_scm", cwd=tmp_path / "tagged").strip() == "9.8.7"
+
+
 def test_wheel_works_without_the_checkout(environment, tmp_path):
     printed = run(
         environment,
