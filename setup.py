@@ -1,8 +1,9 @@
 """Build of the compiled kernels. What is not about compiling stands in pyproject.toml.
 
-``CYZARR_BUILD`` chooses how: ``release`` (default) or ``debug`` (bounds, None and initialised
-checks on, C division checked, no optimisation). ``CYZARR_BUILD_JOBS`` says how many compilers run
-at once, ``CYZARR_ANNOTATE`` writes Cython's annotated pages below build/.
+``CYZARR_BUILD`` chooses how: ``release`` (default), ``debug`` (bounds, None and initialised
+checks on, C division checked, no optimisation) or ``coverage`` (each line tells coverage.py that it
+runs, also without the GIL; slow). ``CYZARR_BUILD_JOBS`` says how many compilers run at once,
+``CYZARR_ANNOTATE`` writes Cython's annotated pages below build/.
 """
 
 import os
@@ -13,9 +14,10 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 BUILD = os.environ.get("CYZARR_BUILD", "release")
-if BUILD not in ("release", "debug"):
-    raise SystemExit(f"CYZARR_BUILD must be 'release' or 'debug', found {BUILD!r}")
+if BUILD not in ("release", "debug", "coverage"):
+    raise SystemExit(f"CYZARR_BUILD must be 'release', 'debug' or 'coverage', found {BUILD!r}")
 CHECKED = BUILD == "debug"
+TRACED = BUILD == "coverage"
 JOBS = int(os.environ.get("CYZARR_BUILD_JOBS", "2"))
 
 # Every directive stands here. wraparound is off in both builds: with bounds checked and no
@@ -29,8 +31,13 @@ DIRECTIVES = {
     "nonecheck": CHECKED,
     "cdivision": not CHECKED,
     "embedsignature": False,
+    "linetrace": TRACED,
 }
-FLAGS = ["-O0", "-g"] if CHECKED else ["-O3", "-g0"]
+FLAGS = ["-O0", "-g"] if CHECKED else ["-O1", "-g0"] if TRACED else ["-O3", "-g0"]
+MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
+if TRACED:
+    # coverage.py's plugin for Cython knows the older way of tracing alone.
+    MACROS += [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")]
 
 
 def mode_stamp() -> str:
@@ -55,7 +62,7 @@ def extensions() -> list[Extension]:
                 extra_compile_args=[*FLAGS, "-fvisibility=hidden", "-pthread"],
                 extra_link_args=["-pthread"],
                 include_dirs=[numpy.get_include()],
-                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+                define_macros=MACROS,
                 libraries=["dl"],
                 depends=depends,
             )
@@ -68,7 +75,8 @@ setup(
         extensions(),
         compiler_directives=DIRECTIVES,
         include_path=["src"],
-        build_dir=f"build/cython-{BUILD}",
+        # The plugin looks for the C beside its source.
+        build_dir=None if TRACED else f"build/cython-{BUILD}",
         nthreads=JOBS,
         annotate=bool(os.environ.get("CYZARR_ANNOTATE")),
     ),
