@@ -340,3 +340,19 @@ def test_rectilinear_grids():
         objects = {key: value.to_bytes() for key, value in store.items()}
         out, _ = read(cyzarr.plan(objects["zarr.json"], (slice(1, 19, 3), [0, 29])), objects)
     assert_same_values(out, VALUES[1:19:3][:, [0, 29]])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda array: cyzarr.plan("volume.zarr"), ValueError, "expected the text of a zarr.json or .zarray"),
+        (lambda array: cyzarr.plan(7), TypeError, "expected an array's metadata, found int"),
+        (lambda array: cyzarr.explain("volume.zarr"), TypeError, "expected a zarr.Array, found str"),
+        (lambda array: cyzarr.explain(array, "3, 5"), TypeError, "found a text: '3, 5'"),
+        (lambda array: cyzarr.LazyArray("volume.zarr"), TypeError, "expected an array, with shape.*found str"),
+    ],
+)
+def test_what_is_no_array(call, error, said):
+    array = zarr.create_array({}, shape=(4, 4), dtype="i4")
+    with pytest.raises(error, match=said):
+        call(array)

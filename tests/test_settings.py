@@ -43,10 +43,9 @@ def fresh_notes():
     """What was said before in this process is forgotten, so that it is said anew."""
     from cyzarr import config, notes
 
-    kept = notes.settings[:]
     notes.settings.clear()
+    notes._warned.clear()
     yield
-    notes.settings[:] = kept
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         config.current()
@@ -126,6 +125,8 @@ def test_bad_values(array, name, given, said):
 
             assert values_of(config.current()) == DEFAULTS
         assert any(f"cyzarr.{name}" in note for note in cyzarr.status().notes)
+    array[0]
+    assert not any(f"cyzarr.{name}" in note for note in cyzarr.status().notes)
 
 
 def test_no_section_at_all(array):

@@ -38,7 +38,7 @@ import zarr
 from cyzarr.kernels import decompress
 from cyzarr.kernels.indexcache import index_cache_nbytes, set_index_cache
 from cyzarr.kernels.pool import available_cpus
-from cyzarr.notes import warn_of_setting
+from cyzarr.notes import tell_of_settings
 
 LIMITS = [("threading", "max_workers"), ("codec_pipeline", "max_workers")]
 MAX_THREADS = 1024
@@ -83,15 +83,16 @@ def current() -> Settings:
     section = zarr.config.config.get("cyzarr")
     if section is _seen or (type(section) is dict and type(_seen) is dict and same(section, _seen)):
         return _settings
+    before = _settings
     # Before a warning, which may be an error.
-    before, _settings = _settings, checked(section, report=False)
+    _settings, problems = checked(section)
     _seen = dict(section) if type(section) is dict else section
     if before.native != _settings.native:
         decompress.set_native(_settings.native)
     if _settings.index_cache_nbytes != index_cache_nbytes():
         set_index_cache(_settings.index_cache_nbytes)
     bound_remote_indexes(_settings)
-    checked(section, report=True)
+    tell_of_settings([f"zarr's config: {problem}" for problem in problems])
     return _settings
 
 
@@ -102,11 +103,11 @@ def bound_remote_indexes(settings: Settings) -> None:
         module.cache.trim(settings.index_cache_nbytes if settings.remote_index_cache else 0)
 
 
-def checked(section: Any, report: bool) -> Settings:
-    """The settings that a section holds, with defaults in place of what can't be; `report`: warn of that."""
+def checked(section: Any) -> tuple[Settings, list[str]]:
+    """The settings that a section holds, with defaults in place of what can't be, and what that is."""
+    problems: list[str] = []
     if section is None:
-        return DEFAULTS
-    problems = []
+        return DEFAULTS, problems
     given: dict[str, Any] = {}
     if not isinstance(section, dict):
         problems.append(f"cyzarr: expected settings by name, found {section!r}")
@@ -123,10 +124,7 @@ def checked(section: Any, report: bool) -> Settings:
         else:
             default = getattr(DEFAULTS, name)
             problems.append(f"cyzarr.{key}: expected {expected}, found {value!r}; the default, {default}, is used")
-    if report:
-        for problem in problems:
-            warn_of_setting(f"zarr's config: {problem}")
-    return Settings(**given)
+    return Settings(**given), problems
 
 
 def _known(name: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 
 notes: list[str] = []
-# What is wrong with the settings.
+# What is wrong with the settings as they are now.
 settings: list[str] = []
+_warned: set[str] = set()
 
 
 def warn_once(message: str) -> None:
@@ -18,9 +19,10 @@ def warn_once(message: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-def warn_of_setting(message: str) -> None:
-    """Keep a note on a setting; each that is new is a RuntimeWarning."""
-    if message in settings:
-        return
-    settings.append(message)
-    warnings.warn(message, RuntimeWarning, stacklevel=5)
+def tell_of_settings(messages: list[str]) -> None:
+    """Keep notes on the settings; each that is new to this process is a RuntimeWarning."""
+    settings[:] = messages
+    for message in messages:
+        if message not in _warned:
+            _warned.add(message)
+            warnings.warn(message, RuntimeWarning, stacklevel=4)

@@ -292,7 +292,7 @@ def test_places_and_options_in_any_order(given, places):
         (["explain", "a", "b", "c", "d"], "unrecognized arguments: d"),
         (["explain", "a", "--nonsense"], "unrecognized arguments: --nonsense"),
         (["explain", "a", "-x"], "unrecognized arguments: -x"),
-        (["validate", "a", "b"], "unrecognized arguments: b"),
+        (["validate", "a", "b", "c"], "unrecognized arguments: c"),
         (["info", "a"], "unrecognized arguments: a"),
         (["bench", "a", "--rounds", "0"], "must be at least 1"),
     ],
@@ -302,3 +302,46 @@ def test_wrong_command_lines_end_with_2(capsys, given, words):
         cli.main(given)
     assert end.value.code == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["bench", "demo", "explain"])
+def test_a_damaged_chunk_is_one_line(tmp_path, name):
+    """Tasks that zarr leaves behind when a read fails have nothing to say."""
+    array = zarr.create_array(tmp_path / "a", shape=(64, 64), chunks=(16, 16), dtype="u2")
+    array[...] = np.arange(64 * 64).reshape(64, 64)
+    for chunk in (tmp_path / "a" / "c").rglob("*"):
+        if chunk.is_file():
+            chunk.write_bytes(chunk.read_bytes()[:20])
+    code = "from cyzarr.cli import script; script()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, name, str(tmp_path / "a"), *([":"] if name == "explain" else [])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"cyzarr {name}: ")
+
+
+def test_the_name_of_an_array_is_told_once(command, folder):
+    for given in ([f"{folder}::deep/plain"], [folder, "deep/plain"]):
+        status, out, _ = command("explain", *given)
+        assert status == 0
+        assert out.startswith(f"{folder}::deep/plain: ")
+
+
+def test_lists_that_do_not_fit_together(command, folder):
+    status, _, err = command("explain", f"{folder}::deep/plain", "[1, 2], [3, 4, 5]")
+    assert status == 2
+    assert "selection [[1, 2], [3, 4, 5]]" in err
+
+
+@pytest.mark.parametrize(
+    ("url", "names"),
+    [("s3://a", "fsspec and s3fs"), ("https://a", "fsspec and aiohttp"), ("q://a", "fsspec, and what")],
+)
+def test_what_to_install(url, names):
+    from cyzarr.cli.urls import packages_for
+
+    assert packages_for(url).startswith(names)

@@ -264,7 +264,7 @@ def test_without_a_selection_all_is_planned(command, folder):
 def test_an_array_of_no_axes(command, folder):
     status, out, _ = command("explain", folder, "point", "()")
     assert status == 0
-    assert "touched       1 of 1 chunks" in out
+    assert "touched       1 of 1 chunk\n" in out
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -85,7 +85,7 @@ def test_examples(text, key):
         ("0, 10:x", 7, "expected ',' or the end, found 'x'"),
         ("0,,1", 3, "found ','"),
         ("1:2:3:4", 6, "at most three parts"),
-        ("1:2:0", 2, "step can't be 0"),
+        ("1:2:0", 5, "step can't be 0"),
         ("..., 1, ...", 9, "only once"),
         ("[1, 2", 6, "expected ',' or ']', found the end"),
         ("[0, 10:20]", 7, "expected ',' or ']', found ':'"),

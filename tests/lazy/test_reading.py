@@ -282,7 +282,7 @@ def test_numbers_and_arrays():
     assert view.array.tolist() == [0, 11, 22, 3, 4, 5]
     again = pickle.loads(pickle.dumps(view[::-1]))
     assert again.result().tolist() == view[::-1].result().tolist()
-    for wrong, error in ((np.zeros((1, 1)).view(np.matrix), TypeError), ([1], AttributeError)):
+    for wrong, error in ((np.zeros((1, 1)).view(np.matrix), TypeError), ([1], TypeError)):
         with pytest.raises(error):
             LazyArray(wrong)
     with pytest.raises(TypeError):
@@ -366,7 +366,7 @@ def test_awaited_reads_and_writes_let_others_have_their_turn():
 def test_repr():
     array = zarr.create_array({}, shape=(1000, 1000), chunks=(10, 100), shards=(500, 500), dtype="i8")
     view = LazyArray(array)[10:500:7, ::-1]
-    for told in ("(1000, 1000)", "[1, 71) x [-999, 1)", "shape (70, 1000)", "int64", "490 of 1000 chunks", "3.92 MB"):
+    for told in ("(1000, 1000)", "[1, 71) x [-999, 1)", "shape (70, 1000)", "int64", "490 of 1000 chunks", "3.74 MiB"):
         assert told in repr(view)
     # Of many cells some are drawn as one; 13 rows of them, of 40, are touched.
     drawn = LazyArray(array).oindex[[5, 995], [3, 999]]._repr_html_()

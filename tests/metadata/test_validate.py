@@ -7,6 +7,7 @@ import io
 import json
 import sys
 import types
+import zipfile
 
 import pytest
 
@@ -103,7 +104,30 @@ def test_url_without_fsspec(capsys, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "fsspec", None)
     assert cli.main(["validate", "memory://x"]) == 2
-    assert "fsspec must be installed" in capsys.readouterr().err
+    assert "install fsspec" in capsys.readouterr().err
+
+
+def test_zip_files(capsys, tmp_path):
+    """As folders are: all nodes below, one of them, and what is none."""
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("zarr.json", json.dumps(GROUP))
+        archive.writestr("a/b/zarr.json", json.dumps(base([LE])))
+        archive.writestr("a/b/c/0/0", b"")
+        archive.writestr("bad/zarr.json", json.dumps(BAD))
+        archive.writestr("old/.zarray", "{}")
+    assert cli.main(["validate", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert f"ok    {path}/a/b\n" in said
+    assert f"BAD   {path}/bad\n" in said
+    assert f"skip  {path}/old " in said
+    assert cli.main(["validate", str(path), "a/b"]) == 0
+    assert cli.main(["validate", f"{path}::bad"]) == 1
+    assert cli.main(["validate", str(path), "none"]) == 2
+    assert capsys.readouterr().err == f"cyzarr validate: no zarr.json at or below {path}::none\n"
+    path.write_bytes(path.read_bytes()[:-30])
+    assert cli.main(["validate", str(path)]) == 2
+    assert "cannot open" in capsys.readouterr().err
 
 
 class FakeSystem:

@@ -7,7 +7,7 @@
     source      an array by its path
     reads, engines, peers, measure    what is read, through what, and how that is measured
     report, drawing, plot             what is printed and drawn
-    nodes, volume                     documents below a folder; the demo's own array
+    nodes, volume, urls               documents below a folder; the demo's own array; what reads a URL
     demo, bench, explain, validate, info    a module for each command
 
 Importing this module loads neither zarr nor anything compiled, so that ``--help`` and
@@ -17,6 +17,7 @@ Importing this module loads neither zarr nor anything compiled, so that ``--help
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -77,7 +78,7 @@ def run_explain(options: argparse.Namespace) -> int:
 def run_validate(options: argparse.Namespace) -> int:
     from cyzarr.cli.validate import run
 
-    return run(options.path, as_json=options.json)
+    return run("::".join([options.path, *options.given]), as_json=options.json)
 
 
 def run_info(options: argparse.Namespace) -> int:
@@ -93,8 +94,10 @@ def script() -> NoReturn:
     """What the command `cyzarr` runs."""
     status = main()
     if status != ending.FINE:
-        # Where a store failed, tasks of its client may be left, and complain when the process ends: all is said.
+        # Where a read failed, tasks of zarr or of a store's client may be left, and complain when the process ends: all
+        # is said.
         sys.unraisablehook = lambda _: None
+        logging.getLogger("asyncio").disabled = True
     sys.exit(status)
 
 

@@ -122,14 +122,15 @@ VALIDATE = """\
 Judge the metadata of an array, or of every array below a group: each codec by the chunk that
 it is handed, inside shards, too. All problems are listed, each with its place in the document.
 
-PATH is a folder, a zarr.json, a URL (read through fsspec, where that is installed), or - for a
-document on standard input. Nothing is ever changed, and no chunk is read.
+PATH is a folder, a .zip file, a zarr.json, a URL (read through fsspec, where that is installed), or -
+for a document on standard input. What lies within may be named behind it, as PATH ARRAY or as
+PATH::ARRAY. Nothing is ever changed, and no chunk is read.
 """
 
 VALIDATE_EPILOG = """\
 examples:
   cyzarr validate scans.zarr
-  cyzarr validate scans.zarr/image/0/zarr.json
+  cyzarr validate scans.zarr image/0
   cyzarr validate - < zarr.json
   cyzarr validate scans.zarr --json
 
@@ -256,7 +257,8 @@ def add_explain(command: argparse.ArgumentParser) -> None:
 
 
 def add_validate(command: argparse.ArgumentParser) -> None:
-    add_places(command, "PATH")
+    command.usage = f"{command.prog} [options] PATH [ARRAY]"
+    command.add_argument("places", nargs="*", metavar="PATH [ARRAY]", help="as above")
 
 
 def nothing(command: argparse.ArgumentParser) -> None:
@@ -264,7 +266,7 @@ def nothing(command: argparse.ArgumentParser) -> None:
 
 
 # How many places a command takes, at least and at most.
-PLACES = {"demo": (0, 2), "bench": (1, 2), "explain": (1, 3), "validate": (1, 1)}
+PLACES = {"demo": (0, 2), "bench": (1, 2), "explain": (1, 3), "validate": (1, 2)}
 
 
 # A command's name: its line in the list, description, epilog, and what adds its arguments.

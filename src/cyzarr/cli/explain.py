@@ -100,7 +100,8 @@ def planned(array: zarr.Array[Any], key: Any) -> cyzarr.Explanation:
     except cyzarr.CorruptChunkError as error:
         raise FailedError(one_line(error)) from error
     except Exception as error:  # a store's own, or zarr's of a selection
-        bad = isinstance(error, ValueError) and type(error).__module__.startswith("zarr")
+        # NumPy's own, of lists that don't fit together.
+        bad = isinstance(error, ValueError)
         kind = UsageError if bad else FailedError
         raise kind(f"selection [{selection.write(key)}]: {reason(error)}") from error
 
@@ -146,7 +147,8 @@ def lines(
     width: int,
 ) -> Iterator[str]:
     """The same for people."""
-    yield f"{path}{' ' + source.path if source.path else ''}: {heading(array, found)}"
+    named = path if not source.path or path.endswith(f"::{source.path}") else f"{path}::{source.path}"
+    yield f"{named}: {heading(array, found)}"
     yield ""
     yield "codecs, in the order of encoding"
     yield from stage_lines(found)
@@ -196,14 +198,16 @@ def _short(value: Any) -> str:
 def wanted_lines(found: cyzarr.Explanation, wanted: Any) -> Iterator[str]:
     """What the plan needs, against what there is."""
     sharded = wanted.inner is not None
-    total = "" if found.grid is None else f" of {math.prod(found.grid):,}"
     missing = f", {wanted.missing:,} of them not stored" if wanted.missing else ""
     yield f"  result        {short_nbytes(wanted.nbytes)} bytes"
-    yield f"  touched       {len(wanted.objects):,}{total} {'shards' if sharded else 'chunks'}{missing}"
+    what = counted_of(
+        len(wanted.objects) if found.grid is None else math.prod(found.grid), "shard" if sharded else "chunk"
+    )
+    yield f"  touched       {'' if found.grid is None else f'{len(wanted.objects):,} of '}{what}{missing}"
     if sharded and found.layout is not None and found.layout.inner_shape is not None:
         pairs = zip(found.layout.chunk_shape, found.layout.inner_shape, strict=True)
         inside = math.prod(-(-outer // inner) for outer, inner in pairs) * len(wanted.objects)
-        yield f"                {wanted.inner:,} of their {inside:,} inner chunks"
+        yield f"                {wanted.inner:,} of their {counted_of(inside, 'inner chunk')}"
     if wanted.fallback:
         return
     yield "  asked of a store, by the plan"
@@ -217,6 +221,11 @@ def wanted_lines(found: cyzarr.Explanation, wanted: Any) -> Iterator[str]:
         yield _counts(what, wanted.data_requests, wanted.data_nbytes) + pieces
     yield _counts("in all", wanted.requests, wanted.fetched_nbytes)
     yield f"  against       {_against(wanted)}"
+
+
+def counted_of(count: int, what: str) -> str:
+    """So many of something."""
+    return f"{count:,} {what}{'s' if count != 1 else ''}"
 
 
 def _counts(what: str, requests: int, nbytes: int) -> str:
@@ -243,7 +252,10 @@ def counted_lines(counts: cyzarr.Trace) -> Iterator[str]:
     roads = ", ".join(by.get(road, road) for road in counts.reads) or "nothing was read"
     yield f"  read once, to count: {roads}"
     if set(counts.reads) != {"zarr"}:
-        yield _counts("in all", counts.requests, counts.bytes_read) + f"   {counts.chunks_decoded:,} chunks decoded"
+        yield (
+            _counts("in all", counts.requests, counts.bytes_read)
+            + f"   {counted_of(counts.chunks_decoded, 'chunk')} decoded"
+        )
 
 
 def drawings(found: cyzarr.Explanation, width: int) -> Iterator[str]:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
+from zipfile import BadZipFile, ZipFile
 
 from cyzarr.cli.ending import UsageError, reason
+from cyzarr.cli.urls import packages_for
 
 DOCUMENT = "zarr.json"
 OLD_DOCUMENTS = (".zarray", ".zgroup")
@@ -50,7 +52,7 @@ class Tree(Protocol):
 
 
 def nodes(path: str) -> Iterator[Node]:
-    """All nodes at and below ``path``: a folder, a zarr.json, a URL, or ``-`` for standard input.
+    """All nodes at and below ``path``: a folder, a .zip file, a zarr.json, a URL, or ``-`` for standard input.
 
     Raises NodeError.
     """
@@ -64,6 +66,8 @@ def nodes(path: str) -> Iterator[Node]:
             path, within = head, f"/{name.strip('/')}"
     if "://" in path:
         tree: Tree = Remote(path.removesuffix("/" + DOCUMENT))
+    elif path.endswith(".zip") and Path(path).is_file():
+        tree = Zipped(path)
     elif Path(path).is_file():
         yield Node(path, _content(Path(path)))
         return
@@ -76,7 +80,7 @@ def nodes(path: str) -> Iterator[Node]:
         found = True
         yield node
     if not found:
-        raise NodeError(f"no {DOCUMENT} at or below {path}")
+        raise NodeError(f"no {DOCUMENT} at or below {path}{'::' + within.strip('/') if within else ''}")
 
 
 def walk(tree: Tree, folder: str) -> Iterator[Node]:
@@ -119,6 +123,37 @@ class Local:
         return [str(Path(folder, name)) for name in found]
 
 
+class Zipped:
+    """A .zip file, by the names of its members."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self.archive = ZipFile(path)
+        except (BadZipFile, OSError) as error:
+            raise NodeError(f"cannot open {path}: {reason(error)}") from error
+        self.root = path
+        self.names = set(self.archive.namelist())
+
+    def read(self, folder: str, name: str) -> bytes | None:
+        member = f"{self._below(folder)}{name}"
+        if member not in self.names:
+            return None
+        try:
+            return self.archive.read(member)
+        except (BadZipFile, OSError, RuntimeError, NotImplementedError) as error:  # the last of passwords and methods
+            raise NodeError(f"cannot read {member} in {self.root}: {reason(error)}") from error
+
+    def folders(self, folder: str) -> list[str]:
+        below = self._below(folder)
+        inside = (name[len(below) :] for name in self.names if name.startswith(below))
+        return [f"{folder}/{name}" for name in sorted({name.split("/")[0] for name in inside if "/" in name})]
+
+    def _below(self, folder: str) -> str:
+        """What the names of a folder's members start with."""
+        within = folder[len(self.root) :].strip("/")
+        return f"{within}/" if within else ""
+
+
 class Remote:
     """What fsspec can open."""
 
@@ -126,7 +161,7 @@ class Remote:
         try:
             core = import_module("fsspec.core")
         except ImportError as error:
-            raise NodeError(f"fsspec must be installed to read {url}") from error
+            raise NodeError(f"to open {url}, install {packages_for(url)}") from error
         try:
             system, root = core.url_to_fs(url)
         except Exception as error:  # each file system has errors of its own

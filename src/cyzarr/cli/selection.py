@@ -118,7 +118,6 @@ class _Reader:
         if not (self.kind == "number" or self.sees(":")):
             self.fail(f"expected an integer, a slice, '...' or a list of integers, found {self.found()}")
         ends: list[int | None] = [self.number()]
-        begin = self.at
         while self.take(":"):
             if len(ends) == 3:
                 self.fail("a slice has at most three parts, start:stop:step", self.at - 1)
@@ -126,7 +125,7 @@ class _Reader:
         if len(ends) == 1:
             return ends[0]
         if ends[2:] == [0]:
-            self.fail("a slice's step can't be 0", begin)
+            self.fail("a slice's step can't be 0", self.at - 1)
         return slice(*ends)
 
     def number(self) -> int | None:

@@ -13,6 +13,7 @@ import zarr
 from zarr.storage import StorePath, ZipStore
 
 from cyzarr.cli.ending import UsageError, reason
+from cyzarr.cli.urls import packages_for
 
 # URLs of fsspec's that take another path after ``::``.
 CHAINED = re.compile("(zip|tar|dir|reference|simplecache|filecache|blockcache|cached)://")
@@ -96,7 +97,7 @@ def open_node(path: str, options: dict[str, Any]) -> zarr.Group | zarr.Array[Any
     except FileNotFoundError as error:  # zarr's "no group found" is one
         raise UsageError(f"no Zarr array or group in {path}") from error
     except ImportError as error:
-        raise UsageError(f"to open {path} a package is missing: {reason(error)}") from error
+        raise UsageError(f"to open {path}, install {packages_for(path)}: {reason(error)}") from error
     except Exception as error:
         raise UsageError(f"zarr cannot open {path}: {reason(error)}") from error
 

@@ -95,9 +95,15 @@ def explain(
 
     Raises
     ------
+    TypeError
+        It is no zarr.Array, or the selection is written as a text.
     IndexError, ValueError, TypeError
         zarr's own, of selections that can't be.
     """
+    if not isinstance(array, zarr.Array):
+        raise TypeError(f"expected a zarr.Array, found {type(array).__name__}; open a path with zarr.open_array")
+    if isinstance(selection, str) and (array.dtype.names is None or selection not in array.dtype.names):
+        raise TypeError(f"expected what stands between brackets, as (3, slice(100, 300)), found a text: {selection!r}")
     dtype, store = array.dtype, array.store
     found = Explanation(
         shape=array.shape,

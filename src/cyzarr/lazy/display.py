@@ -52,17 +52,17 @@ def facts(view: LazyArray) -> list[tuple[str, str]]:
     if view._grid is None:
         return [*told, ("size", f"{nbytes_text(view.nbytes)}")]
     total = math.prod(axis.count for axis in cells)
-    told.append(("chunks", f"{count} of {total} chunks"))
+    told.append(("chunks", f"{count} of {total} chunk{'s' if total != 1 else ''}"))
     fetched = items * view.dtype.itemsize
     return [*told, ("fetch", f"reads up to {nbytes_text(fetched)} of chunks for {nbytes_text(view.nbytes)}")]
 
 
 def nbytes_text(nbytes: float) -> str:
-    """A number of bytes in the largest unit that leaves at least 1."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if nbytes < 1000 or unit == "TB":
+    """A number of bytes in the largest unit, of 1024 of the one before, that leaves at least 1."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if nbytes < 999.5 or unit == "TiB":
             break
-        nbytes /= 1000
+        nbytes /= 1024
     return f"{nbytes:.0f} {unit}" if unit == "B" else f"{nbytes:.3g} {unit}"
 
 

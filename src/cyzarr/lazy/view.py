@@ -41,6 +41,8 @@ class LazyArray:
     def __init__(self, array: Any) -> None:
         if isinstance(array, np.matrix):
             raise TypeError("a matrix keeps two axes whatever is picked; numpy.asarray(matrix) can be viewed")
+        if not hasattr(array, "shape"):
+            raise TypeError(f"expected an array, with shape, dtype and indexing, found {type(array).__name__}")
         self._kind = sources.kind_of(array)
         if self._kind == "other":
             array = sources.from_zero(array)

@@ -119,8 +119,8 @@ class Touched:
 class ReadPlan:
     """What to fetch for one selection of one array, and how to decode it. It does no I/O.
 
-    It remembers the indexes that `requests` was given until `decode`, so it is for one read at a time; it may be used
-    again and again.
+    It remembers the indexes that `requests` was given last, and decodes by them, so it is for one read at a time; it
+    may be used again and again.
 
     Attributes
     ----------
@@ -361,7 +361,11 @@ def metadata_of(given: Any) -> Any:
 @functools.lru_cache(maxsize=64)
 def _parsed(text: str | bytes) -> Any:
     """Kept: zarr takes longer to parse a document than a small chunk takes to be decoded."""
-    document = json.loads(text)
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        shown = repr(text[:60]) + ("..." if len(text) > 60 else "")
+        raise ValueError(f"expected the text of a zarr.json or .zarray, or an array, found {shown}: {error}") from error
     if not isinstance(document, dict):
         raise ValueError(f"an array's metadata is an object, found {type(document).__name__}")
     return _zarr.parse_metadata(document)
