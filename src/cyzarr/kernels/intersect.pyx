@@ -26,8 +26,8 @@ class AxisTable(NamedTuple):
     Attributes
     ----------
     entries : int64 array
-        Of shape (touched chunks, 5), with columns chunk, start, step, count, out, ascending by chunk. For an integer or a slice:
-        the positions start, start + step, ... in the chunk go to out, out + 1, ... . For an index
+        Of shape (touched chunks, 5), with columns chunk, start, step, count, out, ascending by chunk. For an integer
+        or a slice: the positions start, start + step, ... in the chunk go to out, out + 1, ... . For an index
         array: step is 0, start and out are both the offset k into `index` and `place`.
     index, place : intp array, or None
         index[k:k + count] are positions in the chunk, place[k:k + count] where they go.

@@ -179,7 +179,7 @@ def read_slices(source: Any, box: tuple[slice, ...]) -> Array:
     said = dtype_of(source)
     if block is np.ma.masked:
         # What NumPy gives for a masked item, whatever the array's data type.
-        block = np.ma.masked_all((), said)
+        block = np.ma.masked_all((), said)  # type: ignore[no-untyped-call]
     expected = tuple(len(range(one.start, one.stop, one.step or 1)) for one in box)
     name = type(source).__name__
     if block.shape != expected:
