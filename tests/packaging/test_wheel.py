@@ -161,7 +161,7 @@ def test_wheel_needs_nothing_but_glibc(wheel, upload, tmp_path):
     assert tag, said
     assert tag[1] in upload.name
     libraries = set(re.findall(r"(\w+)\.so\.\d+ with versions", said))
-    assert libraries <= {"libc", "libdl", "libpthread"}, said
+    assert libraries <= {"libc", "libdl", "libm", "libpthread", "librt"}, said
     assert names_in(upload) == names_in(wheel)
 
 
