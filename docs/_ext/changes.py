@@ -7,30 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from fragments import as_markdown
 from sphinx.util.docutils import SphinxDirective
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
-
-# What the number before a fragment's name stands for.
-SUBJECTS = {
-    "2": "Reading",
-    "3": "Metadata",
-    "4": "Any array, any store",
-    "5": "Speed",
-    "6": "Lazy views",
-    "7": "Kernels, commands, documents",
-    "8": "Trust",
-}
-
-
-def fragments(folder: Path) -> dict[str, list[str]]:
-    """Subject -> its fragments' texts, in the order of the subjects, then of the files' names."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(folder.glob("*.md")):
-        if path.name != "README.md":
-            found.setdefault(SUBJECTS[path.name.split(".")[0]], []).append(path.read_text().strip())
-    return found
 
 
 class Changes(SphinxDirective):
@@ -40,13 +21,9 @@ class Changes(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Parse the fragments as the text of the page."""
-        lines: list[str] = []
-        for subject, texts in fragments(Path(self.env.srcdir) / "changes").items():
-            lines += [f"**{subject}**", ""]
-            # Fragments lie a folder below the page.
-            lines += ["- " + text.replace("\n", "\n  ").replace("](../", "](") for text in texts] + [""]
+        text = as_markdown(Path(self.env.srcdir) / "changes")
         holder = nodes.container()
-        self.state.nested_parse(StringList("\n".join(lines).split("\n"), "changes"), 0, holder)
+        self.state.nested_parse(StringList(text.split("\n"), "changes"), 0, holder)
         return holder.children
 
 

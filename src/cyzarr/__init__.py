@@ -93,11 +93,21 @@ def __getattr__(name: str) -> Any:
         globals()[name] = found
         return found
     if name == "__version__":
-        found = globals()[name] = importlib.import_module("importlib.metadata").version(__name__)
+        found = globals()[name] = _version()
         return found
     if name == "kernels":
         return importlib.import_module("cyzarr.kernels")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _version() -> str:
+    """That of the installed package; ``unknown`` in a folder that isn't installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(__name__)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def __dir__() -> list[str]:

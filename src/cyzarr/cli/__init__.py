@@ -22,19 +22,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+import cyzarr
 from cyzarr.cli import ending
 from cyzarr.cli.arguments import parse, parser
-
-
-def version() -> str:
-    """The installed version; ``unknown`` when run from a folder that isn't installed."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("cyzarr")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def run_demo(options: argparse.Namespace) -> int:
@@ -103,7 +93,7 @@ def script() -> NoReturn:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (argparse itself exits with 2)."""
-    top = parser(version())
+    top = parser(cyzarr.__version__)
     options = parse(top, sys.argv[1:] if argv is None else argv)
     if options.command is None:
         top.print_help()
