@@ -22,6 +22,7 @@ from cyzarr.cli.measure import Arrays, Row, Timing, compare
 from cyzarr.cli.progress import progress
 from cyzarr.cli.reads import choose, one_shape
 from cyzarr.cli.source import find
+from cyzarr.words import nbytes_text
 
 # After this long each read is timed once only, so that a slow machine gets an answer too.
 ENOUGH_SECONDS = 25
@@ -47,7 +48,7 @@ def written(path: Path, edge: int, quiet: bool) -> tuple[StorePath, zarr.Array[A
     """The demo's own volume, written by zarr alone."""
     array = volume.create(path, edge)
     if not quiet:
-        print(f"Writing a volume of {array.nbytes / 2**20:.0f} MiB to a temporary folder.", flush=True)
+        print(f"Writing a volume of {nbytes_text(array.nbytes)} to a temporary folder.", flush=True)
     with progress(len(volume.regions(array)), "writing") as step:
         volume.write(array, step)
     return find(str(path))
