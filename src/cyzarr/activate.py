@@ -169,6 +169,7 @@ def enable() -> bool:
             return False
         _baseline = observe.counts()
         direct.set_active(True)
+        observe.switched(True)
         _on = True
         # What is wrong with them is said now, not at the first read.
         config.current()
@@ -215,9 +216,11 @@ def disable() -> None:
     with _lock:
         if not _on:
             return
+        from cyzarr import observe
         from cyzarr.planning import direct
 
         direct.set_active(False)
+        observe.switched(False)
         _on = False
         for patch in _patches:
             _take_back(patch)
