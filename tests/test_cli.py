@@ -1,5 +1,6 @@
 """``cyzarr demo``: what it reads, that it notices a difference, and how it ends."""
 
+import argparse
 import math
 import os
 import re
@@ -301,7 +302,7 @@ def test_nbytes(text, nbytes):
 
 @pytest.mark.parametrize("text", ["1KK", "1KM", "K", "1B2", "", "1KK B"])
 def test_no_nbytes(text):
-    with pytest.raises(ValueError):
+    with pytest.raises(argparse.ArgumentTypeError, match="expected a number of bytes"):
         arguments.nbytes(text)
 
 

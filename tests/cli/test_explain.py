@@ -297,7 +297,7 @@ def test_a_rectilinear_grid(command, tmp_path):
         ([".", "nothing"], 2, "no 'nothing' in"),
         (["volume", "0, x"], 2, "selection '0, x', character 4: names are not taken, found 'x'"),
         (["volume", "None"], 2, "None (np.newaxis) is refused"),
-        (["volume", "0, 0, 0, 0"], 2, "4 axes of an array of 3"),
+        (["volume", "0, 0, 0, 0"], 2, "at most 3 of the axes"),
         (["volume", "64"], 2, "selection [64]: "),
         (["volume", "::-1"], 2, "selection [::-1]: "),
         (["volume", "[1, 99]"], 2, "selection [[1, 99]]: "),

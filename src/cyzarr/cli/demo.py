@@ -16,7 +16,7 @@ from zarr.storage import StorePath
 
 import cyzarr
 from cyzarr.cli import report, volume
-from cyzarr.cli.ending import BAD, FINE, FailedError, print_json
+from cyzarr.cli.ending import BAD, FINE, FailedError, UsageError, print_json
 from cyzarr.cli.engines import available
 from cyzarr.cli.measure import Arrays, Row, Timing, compare
 from cyzarr.cli.progress import progress
@@ -46,6 +46,12 @@ def run(
 
 def written(path: Path, edge: int, quiet: bool) -> tuple[StorePath, zarr.Array[Any]]:
     """The demo's own volume, written by zarr alone."""
+    room, needed = shutil.disk_usage(path.parent).free, volume.nbytes(edge)
+    if needed > room:
+        raise UsageError(
+            f"a volume of {nbytes_text(needed)} is asked for by --edge {edge}, and {tempfile.gettempdir()} has room for"
+            f" {nbytes_text(room)}"
+        )
     array = volume.create(path, edge)
     if not quiet:
         print(f"Writing a volume of {nbytes_text(array.nbytes)} to a temporary folder.", flush=True)

@@ -15,6 +15,7 @@ import cyzarr
 from cyzarr.cli import selection
 from cyzarr.cli.drawing import draw
 from cyzarr.cli.ending import FINE, FailedError, UsageError, one_line, print_json, reason
+from cyzarr.cli.fitting import fitted
 from cyzarr.cli.progress import progress
 from cyzarr.cli.reads import Limits, axes_of, bounded, one_shape
 from cyzarr.cli.source import find_and_rest
@@ -30,7 +31,7 @@ def run(path: str, given: Sequence[str], options: Sequence[str], max_chunks: int
     """Explain an array and a selection of it; its exit status. ``given``: an array's name, a selection, or both."""
     with cyzarr.enabled():
         source, array, rest = find_and_rest(path, given, options)
-        key, cut = chosen(array, parsed(rest[0]) if rest else None, max_chunks)
+        key, cut = chosen(array, fitted(parsed(rest[0]), array.shape) if rest else None, max_chunks)
         found = planned(array, key)
         counts = None
         if read or (read is None and found.is_direct and is_small(found)):
@@ -73,8 +74,6 @@ def bounds(array: zarr.Array[Any], key: tuple[Any, ...], chunks: list[int]) -> t
     if Ellipsis in key:
         at = key.index(Ellipsis)
         key = (*key[:at], *[slice(None)] * (array.ndim - len(key) + 1), *key[at + 1 :])
-    if len(key) > array.ndim:
-        raise UsageError(f"selection [{selection.write(key)}]: {len(key)} axes of an array of {array.ndim}")
     key = (*key, *[slice(None)] * (array.ndim - len(key)))
     if key and all(isinstance(one, list | int) for one in key):
         count = max((len(one) for one in key if isinstance(one, list)), default=1)
@@ -98,8 +97,7 @@ def planned(array: zarr.Array[Any], key: Any) -> cyzarr.Explanation:
     except cyzarr.CorruptChunkError as error:
         raise FailedError(one_line(error)) from error
     except Exception as error:  # a store's own, or zarr's of a selection
-        # NumPy's own, of lists that don't fit together.
-        bad = isinstance(error, ValueError)
+        bad = isinstance(error, ValueError) and type(error).__module__.startswith("zarr")
         kind = UsageError if bad else FailedError
         raise kind(f"selection [{selection.write(key)}]: {reason(error)}") from error
 
