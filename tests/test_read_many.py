@@ -43,6 +43,7 @@ def contiguous(values):
     return np.array(values, order="C")
 
 
+@pytest.mark.filterwarnings("ignore:nothing was traced")  # of no windows
 @given(st.data(), st.sampled_from(STORES), st.booleans())
 def test_basic_windows(folders, data, kind, on):
     case = data.draw(cases())

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cyzarr.notes import notes, settings, warn_once
+from cyzarr.words import so_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,8 +69,10 @@ class Status:
 
     def __str__(self) -> str:
         lines = [f"cyzarr is {'on' if self.enabled else 'off'}"]
-        lines += [f"  {count} reads by {road}" for road, count in sorted(self.reads.items())]
-        lines += [f"  {count} reads left to zarr: {reason}" for reason, count in sorted(self.fallbacks.items())]
+        lines += [f"  {so_many(count, 'read')} by {road}" for road, count in sorted(self.reads.items())]
+        lines += [
+            f"  {so_many(count, 'read')} left to zarr: {reason}" for reason, count in sorted(self.fallbacks.items())
+        ]
         if self.native:
             lines.append("  C decoders: " + (", ".join(sorted(n for n, yes in self.native.items() if yes)) or "none"))
         lines += [f"  note: {note}" for note in self.notes]
@@ -166,6 +169,7 @@ def enable() -> bool:
             return False
         _baseline = observe.counts()
         direct.set_active(True)
+        observe.switched(True)
         _on = True
         # What is wrong with them is said now, not at the first read.
         config.current()
@@ -212,9 +216,11 @@ def disable() -> None:
     with _lock:
         if not _on:
             return
+        from cyzarr import observe
         from cyzarr.planning import direct
 
         direct.set_active(False)
+        observe.switched(False)
         _on = False
         for patch in _patches:
             _take_back(patch)

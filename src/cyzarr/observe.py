@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import warnings
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +39,8 @@ class Trace:
         Reads by road: "direct", "pipeline", "codec", and "zarr" for those that zarr's own code served.
     fallbacks : dict
         Why reads went to zarr's own code, and how often.
+    note : str
+        Why nothing could be counted; empty where something was, or where nothing was read.
     """
 
     requests: int = 0
@@ -49,6 +53,7 @@ class Trace:
     index_misses: int = 0
     reads: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
+    note: str = ""
 
     def add(self, road: str, stats: Mapping[str, int]) -> None:
         """Add one read's counts."""
@@ -71,6 +76,13 @@ _traces: list[Trace] = []
 # Since the process started; the direct road counts its own reads.
 _reads: Counter[str] = Counter()
 _fallbacks: Counter[str] = Counter()
+# Whether enable() has cyzarr on; it is told.
+_switched_on = False
+
+OFF = (
+    "nothing was traced: cyzarr is off, and zarr reads by itself; switch it on by cyzarr.enable(), or read inside"
+    " cyzarr.enabled()"
+)
 
 
 @contextmanager
@@ -78,7 +90,7 @@ def trace() -> Iterator[Trace]:
     """Count what the reads of this process cost, whichever thread they run in.
 
     Reads that come through none of cyzarr's doors aren't seen: while it is off, and zarr's configuration names none of
-    its classes, all counts stay 0.
+    its classes, all counts stay 0. A RuntimeWarning tells of that at the end, and the trace's `note`.
 
     Examples
     --------
@@ -96,6 +108,26 @@ def trace() -> Iterator[Trace]:
         with _lock:
             _traces[:] = [one for one in _traces if one is not mine]
             _tell_direct()
+    if not mine.reads and not _can_see():
+        mine.note = OFF
+        warnings.warn(OFF, RuntimeWarning, stacklevel=3)
+
+
+def switched(on: bool) -> None:
+    """enable() and disable() make themselves known."""
+    global _switched_on
+    _switched_on = on
+
+
+def _can_see() -> bool:
+    """Whether zarr's arrays may read through cyzarr."""
+    if _switched_on:
+        return True
+    zarr = sys.modules.get("zarr")
+    if zarr is None:
+        return False
+    named = [zarr.config.get(section, None) for section in ("codec_pipeline", "codecs")]
+    return "cyzarr." in str(named)
 
 
 class DirectRoad(NamedTuple):

@@ -83,7 +83,7 @@ def test_one_array(group, capsys):
     assert cli.main(["validate", str(group / "b" / "bad" / "zarr.json")]) == 1
 
 
-@pytest.mark.parametrize(("document", "status"), [(base([LE]), 0), (BAD, 1), ([], 1), (GROUP, 0)])
+@pytest.mark.parametrize(("document", "status"), [(base([LE]), 0), (BAD, 1), ([], 1)])
 def test_standard_input(document, status, capsys, monkeypatch):
     stdin = types.SimpleNamespace(buffer=io.BytesIO(json.dumps(document).encode()))
     monkeypatch.setattr(sys, "stdin", stdin)
@@ -91,12 +91,47 @@ def test_standard_input(document, status, capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
-def test_nothing_to_judge(tmp_path, capsys):
-    assert cli.main(["validate", str(tmp_path / "absent")]) == 2
-    assert cli.main(["validate", str(tmp_path)]) == 2
-    err = capsys.readouterr().err.splitlines()
-    assert len(err) == 2
-    assert all(line.startswith("cyzarr validate: no ") for line in err)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["absent"], "no such file or folder: absent"),
+        ([""], "PATH is empty"),
+        (["."], "no array at or below ."),
+        (["bare"], "no zarr.json at or below bare"),
+        (["empty"], "no array at or below empty"),
+        (["empty", "--json"], "no array at or below empty"),
+        (["empty/zarr.json"], "no array at or below empty/zarr.json"),
+        (["empty", "a"], "no zarr.json at or below empty::a"),
+        (["empty::a/b"], "no zarr.json at or below empty::a/b"),
+        (["empty/zarr.json", "a"], "no such folder or .zip file: empty/zarr.json"),
+        (["file.zip"], "file.zip is no zip file: File is not a zip file"),
+        (["file:///nowhere/at/all"], "no such file or folder: /nowhere/at/all"),
+    ],
+)
+def test_nothing_to_judge(tmp_path, capsys, monkeypatch, given, said):
+    put(tmp_path / "empty", GROUP)
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "file.zip").write_bytes(b"none")
+    monkeypatch.chdir(tmp_path)
+    assert ended(["validate", *given]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"cyzarr validate: {said}")
+    assert len(captured.err.splitlines()) == 1
+
+
+def ended(given):
+    """The status that a command line ends with, refused or not."""
+    try:
+        return cli.main(given)
+    except SystemExit as end:
+        return end.code
+
+
+def test_a_file_url_is_a_folder(tmp_path, capsys):
+    put(tmp_path / "a", base([LE]))
+    assert cli.main(["validate", f"file://{tmp_path}/a"]) == 0
+    assert f"ok    {tmp_path}/a\n" in capsys.readouterr().out
 
 
 def test_url_without_fsspec(capsys, monkeypatch):
@@ -127,7 +162,7 @@ def test_zip_files(capsys, tmp_path):
     assert capsys.readouterr().err == f"cyzarr validate: no zarr.json at or below {path}::none\n"
     path.write_bytes(path.read_bytes()[:-30])
     assert cli.main(["validate", str(path)]) == 2
-    assert "cannot open" in capsys.readouterr().err
+    assert "is no zip file" in capsys.readouterr().err
 
 
 class FakeSystem:

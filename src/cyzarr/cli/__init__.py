@@ -3,7 +3,7 @@
     arguments   the commands and their help
     ending      exit statuses and errors
     progress    the bar
-    selection   selections as text
+    selection, fitting    selections as text, and whether they fit an array
     source      an array by its path
     reads, engines, peers, measure    what is read, through what, and how that is measured
     report, drawing, plot             what is printed and drawn
@@ -82,12 +82,12 @@ COMMANDS = {"demo": run_demo, "bench": run_bench, "explain": run_explain, "valid
 
 def script() -> NoReturn:
     """What the command `cyzarr` runs."""
+    # Where a read fails, tasks of zarr or of a store's client may be left, and complain at any time: the command says
+    # what is wrong, in a line.
+    logging.getLogger("asyncio").disabled = True
     status = main()
     if status != ending.FINE:
-        # Where a read failed, tasks of zarr or of a store's client may be left, and complain when the process ends: all
-        # is said.
         sys.unraisablehook = lambda _: None
-        logging.getLogger("asyncio").disabled = True
     sys.exit(status)
 
 

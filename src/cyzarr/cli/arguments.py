@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-DESCRIPTION = "Compiled kernels that make reading Zarr arrays fast."
+DESCRIPTION = """\
+Would cyzarr, whose compiled kernels read Zarr arrays, make your reads faster? What does a read cost, and why?
+Nothing is ever written to your arrays, and no code of yours must change to find out.
+"""
 
 EPILOG = """\
 examples:
@@ -17,6 +21,14 @@ examples:
   cyzarr validate scans.zarr               judge the metadata of all arrays below a folder
   cyzarr info                              what runs here, to be pasted into a report
   cyzarr bench --help                      each command says more of itself
+
+PATH is a folder, a .zip file or a URL; an array in a group is named as PATH::ARRAY. A group alone is
+answered with the names of its arrays, so start with what you have.
+
+exit status: 0 all is well; 1 something was found or failed; 2 the command was wrong, or PATH is no array;
+130 interrupted. Errors are one line on standard error.
+
+From Python: `import cyzarr.auto`, or cyzarr.enable(), switches cyzarr on.
 """
 
 PATHS = """\
@@ -36,7 +48,7 @@ Read the same parts of an array through zarr's default pipeline, through zarr's 
 pipeline (where this zarr has it) and through cyzarr; check that every result is the same,
 bit for bit; print times, bytes read and ratios.
 
-Read are: one item, one inner chunk, a plane across each axis, a box that is aligned to
+These are read: one item, one inner chunk, a plane across each axis, a box that is aligned to
 nothing, and everything (the leading part of an array too large for that, or of too many
 chunks; a line below the table says so).
 
@@ -108,7 +120,8 @@ are read once, to count that (--no-read: not; --read: in any case, from any stor
 EXPLAIN_EPILOG = """\
 SELECTION is what stands between the brackets of array[...]: for each axis an integer, a slice
 start:stop:step, or a list of integers, and ... for all axes between. Negative numbers count from
-the end. Quote it for the shell. Without it everything is planned, or as much as --max-chunks allows.
+the end. Lists for all axes are points; beside slices one list is taken. Quote it for the shell.
+Without a selection everything is planned, or as much as --max-chunks allows.
 
 examples:
   cyzarr explain brain.zarr "0, 10:20, ::2"
@@ -158,14 +171,41 @@ examples:
 exit status: 0 cyzarr can be switched on; 1 it can't, and a note says why.
 """
 
+
+class Parser(argparse.ArgumentParser):
+    """One whose errors are one line, as those of the commands are."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
+
+
 RAW = argparse.RawDescriptionHelpFormatter
 
 
 def positive(text: str) -> int:
     """An argparse type: a whole number above zero."""
-    number = int(text)
+    number = whole(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, found {number}")
+    return number
+
+
+def whole(text: str) -> int:
+    """A whole number, or what argparse says of any other text."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}") from None
+
+
+def seconds(text: str) -> float:
+    """An argparse type: a number of seconds, 0 or more."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, 0 or more, found {text!r}")
     return number
 
 
@@ -174,7 +214,10 @@ def nbytes(text: str) -> int:
     units = {"K": 10, "M": 20, "G": 30, "T": 40}
     digits = text.strip().upper().removesuffix("B").removesuffix("I")
     unit = digits[-1:] if digits[-1:] in units else ""
-    number = float(digits.removesuffix(unit)) * (1 << units.get(unit, 0))
+    try:
+        number = float(digits.removesuffix(unit)) * (1 << units.get(unit, 0))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number of bytes, as 64M or 2G, found {text!r}") from None
     if not 1 <= number < 1 << 62:
         raise argparse.ArgumentTypeError(f"must be at least 1 and below 4 EiB, found {text}")
     return int(number)
@@ -191,10 +234,15 @@ def common(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_places(command: argparse.ArgumentParser, usage: str) -> None:
-    """An array's place, and what may follow it. Which is which is told apart after parsing (`sort_places`)."""
+def add_places(command: argparse.ArgumentParser, usage: str, what: str) -> None:
+    """An array's place, and what may follow it. Which is which is told apart by who opens the first."""
     command.usage = f"{command.prog} [options] {usage}"
-    command.add_argument("places", nargs="*", metavar=usage, help="as above")
+    command.add_argument("places", nargs="*", metavar=usage, help=what)
+
+
+def add_array(command: argparse.ArgumentParser, usage: str, what: str) -> None:
+    """The same, of an array that zarr opens."""
+    add_places(command, usage, what)
     command.add_argument(
         "--storage-option",
         action="append",
@@ -205,7 +253,7 @@ def add_places(command: argparse.ArgumentParser, usage: str) -> None:
 
 
 def add_demo(command: argparse.ArgumentParser) -> None:
-    add_places(command, "[PATH [ARRAY]]")
+    add_array(command, "[PATH [ARRAY]]", "an array of yours, to be read instead of the demo's own")
     command.add_argument(
         "--edge",
         type=positive,
@@ -215,7 +263,7 @@ def add_demo(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--seconds",
-        type=float,
+        type=seconds,
         default=1.0,
         metavar="S",
         help="how long to go on timing each read (default %(default)s)",
@@ -223,7 +271,7 @@ def add_demo(command: argparse.ArgumentParser) -> None:
 
 
 def add_bench(command: argparse.ArgumentParser) -> None:
-    add_places(command, "PATH [ARRAY]")
+    add_array(command, "PATH [ARRAY]", "the array to read")
     command.add_argument("--peers", action="store_true", help="read through zarrs, zarrista and tensorstore, too")
     command.add_argument(
         "--rounds", type=positive, default=5, metavar="N", help="how often each engine reads (default %(default)s)"
@@ -239,7 +287,7 @@ def add_bench(command: argparse.ArgumentParser) -> None:
 
 
 def add_explain(command: argparse.ArgumentParser) -> None:
-    add_places(command, "PATH [ARRAY] [SELECTION]")
+    add_array(command, "PATH [ARRAY] [SELECTION]", "the array, and what to read of it, as below")
     command.add_argument(
         "--max-chunks",
         type=positive,
@@ -257,8 +305,7 @@ def add_explain(command: argparse.ArgumentParser) -> None:
 
 
 def add_validate(command: argparse.ArgumentParser) -> None:
-    command.usage = f"{command.prog} [options] PATH [ARRAY]"
-    command.add_argument("places", nargs="*", metavar="PATH [ARRAY]", help="as above")
+    add_places(command, "PATH [ARRAY]", "an array, a group, or a document")
 
 
 def nothing(command: argparse.ArgumentParser) -> None:
@@ -281,13 +328,14 @@ COMMANDS: dict[str, tuple[str, str, str, Callable[[argparse.ArgumentParser], Non
 
 def parser(version: str) -> argparse.ArgumentParser:
     """The whole command line."""
-    top = argparse.ArgumentParser(prog="cyzarr", description=DESCRIPTION, epilog=EPILOG, formatter_class=RAW)
+    top = Parser(prog="cyzarr", description=DESCRIPTION, epilog=EPILOG, formatter_class=RAW)
     top.add_argument("--version", action="version", version=f"cyzarr {version}")
     commands: Any = top.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name, (line, description, epilog, add) in COMMANDS.items():
         command = commands.add_parser(name, help=line, description=description, epilog=epilog, formatter_class=RAW)
         add(command)
         common(command)
+        command.set_defaults(refuse=command.error)
     return top
 
 
@@ -298,14 +346,16 @@ def parse(top: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespa
     """
     at = list(argv).index("--") if "--" in argv else len(argv)
     options, rest = top.parse_known_args(argv[:at])
+    refuse = getattr(options, "refuse", top.error)
     places = [*getattr(options, "places", ()), *rest, *argv[at + 1 :]]
     unknown = [one for one in rest if one.startswith("-") and not re.match("-[0-9]", one)]
     if unknown:
-        top.error(f"unrecognized arguments: {' '.join(unknown)}")
+        refuse(f"unrecognized arguments: {' '.join(unknown)}")
     least, most = PLACES.get(options.command, (0, 0))
     if options.command is not None and not least <= len(places) <= most:
-        few = "PATH is missing" if not places else f"unrecognized arguments: {' '.join(places[most:])}"
-        top.error(f"{options.command}: {few}")
+        refuse("PATH is missing" if not places else f"unrecognized arguments: {' '.join(places[most:])}")
+    if "" in places[:1]:
+        refuse("PATH is empty")
     options.path = places[0] if places else None
     options.given = places[1:]
     return options

@@ -16,12 +16,13 @@ from zarr.storage import StorePath
 
 import cyzarr
 from cyzarr.cli import report, volume
-from cyzarr.cli.ending import BAD, FINE, FailedError, print_json
+from cyzarr.cli.ending import BAD, FINE, FailedError, UsageError, print_json
 from cyzarr.cli.engines import available
 from cyzarr.cli.measure import Arrays, Row, Timing, compare
 from cyzarr.cli.progress import progress
 from cyzarr.cli.reads import choose, one_shape
 from cyzarr.cli.source import find
+from cyzarr.words import nbytes_text
 
 # After this long each read is timed once only, so that a slow machine gets an answer too.
 ENOUGH_SECONDS = 25
@@ -45,9 +46,15 @@ def run(
 
 def written(path: Path, edge: int, quiet: bool) -> tuple[StorePath, zarr.Array[Any]]:
     """The demo's own volume, written by zarr alone."""
+    room, needed = shutil.disk_usage(path.parent).free, volume.nbytes(edge)
+    if needed > room:
+        raise UsageError(
+            f"a volume of {nbytes_text(needed)} is asked for by --edge {edge}, and {tempfile.gettempdir()} has room for"
+            f" {nbytes_text(room)}"
+        )
     array = volume.create(path, edge)
     if not quiet:
-        print(f"Writing a volume of {array.nbytes / 2**20:.0f} MiB to a temporary folder.", flush=True)
+        print(f"Writing a volume of {nbytes_text(array.nbytes)} to a temporary folder.", flush=True)
     with progress(len(volume.regions(array)), "writing") as step:
         volume.write(array, step)
     return find(str(path))

@@ -15,10 +15,11 @@ import cyzarr
 from cyzarr.cli import selection
 from cyzarr.cli.drawing import draw
 from cyzarr.cli.ending import FINE, FailedError, UsageError, one_line, print_json, reason
+from cyzarr.cli.fitting import fitted
 from cyzarr.cli.progress import progress
 from cyzarr.cli.reads import Limits, axes_of, bounded, one_shape
-from cyzarr.cli.report import short_nbytes
 from cyzarr.cli.source import find_and_rest
+from cyzarr.words import nbytes_text, so_many
 
 # A result of more bytes than this is not planned: zarr makes room for it.
 MOST_NBYTES = 4 << 30
@@ -30,7 +31,7 @@ def run(path: str, given: Sequence[str], options: Sequence[str], max_chunks: int
     """Explain an array and a selection of it; its exit status. ``given``: an array's name, a selection, or both."""
     with cyzarr.enabled():
         source, array, rest = find_and_rest(path, given, options)
-        key, cut = chosen(array, parsed(rest[0]) if rest else None, max_chunks)
+        key, cut = chosen(array, fitted(parsed(rest[0]), array.shape) if rest else None, max_chunks)
         found = planned(array, key)
         counts = None
         if read or (read is None and found.is_direct and is_small(found)):
@@ -64,9 +65,7 @@ def chosen(array: zarr.Array[Any], key: tuple[Any, ...] | None, max_chunks: int)
             f"the selection touches up to {touched:,} chunks; to plan more than {max_chunks:,} takes --max-chunks"
         )
     if nbytes > MOST_NBYTES:
-        raise UsageError(
-            f"the selection gives {short_nbytes(nbytes)} bytes; plan at most {short_nbytes(MOST_NBYTES)} at once"
-        )
+        raise UsageError(f"the selection gives {nbytes_text(nbytes)}; plan at most {nbytes_text(MOST_NBYTES)} at once")
     return key, False
 
 
@@ -75,8 +74,6 @@ def bounds(array: zarr.Array[Any], key: tuple[Any, ...], chunks: list[int]) -> t
     if Ellipsis in key:
         at = key.index(Ellipsis)
         key = (*key[:at], *[slice(None)] * (array.ndim - len(key) + 1), *key[at + 1 :])
-    if len(key) > array.ndim:
-        raise UsageError(f"selection [{selection.write(key)}]: {len(key)} axes of an array of {array.ndim}")
     key = (*key, *[slice(None)] * (array.ndim - len(key)))
     if key and all(isinstance(one, list | int) for one in key):
         count = max((len(one) for one in key if isinstance(one, list)), default=1)
@@ -100,8 +97,7 @@ def planned(array: zarr.Array[Any], key: Any) -> cyzarr.Explanation:
     except cyzarr.CorruptChunkError as error:
         raise FailedError(one_line(error)) from error
     except Exception as error:  # a store's own, or zarr's of a selection
-        # NumPy's own, of lists that don't fit together.
-        bad = isinstance(error, ValueError)
+        bad = isinstance(error, ValueError) and type(error).__module__.startswith("zarr")
         kind = UsageError if bad else FailedError
         raise kind(f"selection [{selection.write(key)}]: {reason(error)}") from error
 
@@ -174,7 +170,7 @@ def heading(array: zarr.Array[Any], found: cyzarr.Explanation) -> str:
     cut = "chunks of various shapes" if chunks is None else f"chunks {chunks}"
     cut = f"shards {shards}, inner {cut}" if shards else cut
     road = "read directly" if found.is_direct else "asked through its own methods"
-    size = short_nbytes(found.nbytes)
+    size = nbytes_text(found.nbytes)
     return f"{found.dtype} {found.shape}, {size}, {cut}; Zarr format {found.zarr_format}, {found.store}, {road}"
 
 
@@ -199,15 +195,15 @@ def wanted_lines(found: cyzarr.Explanation, wanted: Any) -> Iterator[str]:
     """What the plan needs, against what there is."""
     sharded = wanted.inner is not None
     missing = f", {wanted.missing:,} of them not stored" if wanted.missing else ""
-    yield f"  result        {short_nbytes(wanted.nbytes)} bytes"
-    what = counted_of(
+    yield f"  result        {nbytes_text(wanted.nbytes)}"
+    what = so_many(
         len(wanted.objects) if found.grid is None else math.prod(found.grid), "shard" if sharded else "chunk"
     )
     yield f"  touched       {'' if found.grid is None else f'{len(wanted.objects):,} of '}{what}{missing}"
     if sharded and found.layout is not None and found.layout.inner_shape is not None:
         pairs = zip(found.layout.chunk_shape, found.layout.inner_shape, strict=True)
         inside = math.prod(-(-outer // inner) for outer, inner in pairs) * len(wanted.objects)
-        yield f"                {wanted.inner:,} of their {counted_of(inside, 'inner chunk')}"
+        yield f"                {wanted.inner:,} of their {so_many(inside, 'inner chunk')}"
     if wanted.fallback:
         return
     yield "  asked of a store, by the plan"
@@ -223,13 +219,8 @@ def wanted_lines(found: cyzarr.Explanation, wanted: Any) -> Iterator[str]:
     yield f"  against       {_against(wanted)}"
 
 
-def counted_of(count: int, what: str) -> str:
-    """So many of something."""
-    return f"{count:,} {what}{'s' if count != 1 else ''}"
-
-
 def _counts(what: str, requests: int, nbytes: int) -> str:
-    return f"    {what:<14}{requests:>8,} request{'s' if requests != 1 else ' '}  {short_nbytes(nbytes):>6} bytes"
+    return f"    {what:<14}{requests:>8,} request{'s' if requests != 1 else ' '}  {nbytes_text(nbytes):>9}"
 
 
 def _against(wanted: Any) -> str:
@@ -238,7 +229,7 @@ def _against(wanted: Any) -> str:
         parts.append(f"{wanted.fetched_nbytes / wanted.nbytes:.3g} x the result's bytes")
     if wanted.stored_nbytes:
         share = wanted.fetched_nbytes / wanted.stored_nbytes
-        parts.append(f"{share:.3g} x the {short_nbytes(wanted.stored_nbytes)} bytes of the touched objects")
+        parts.append(f"{share:.3g} x the {nbytes_text(wanted.stored_nbytes)} of the touched objects")
     return "; ".join(parts) or "nothing is stored there"
 
 
@@ -254,7 +245,7 @@ def counted_lines(counts: cyzarr.Trace) -> Iterator[str]:
     if set(counts.reads) != {"zarr"}:
         yield (
             _counts("in all", counts.requests, counts.bytes_read)
-            + f"   {counted_of(counts.chunks_decoded, 'chunk')} decoded"
+            + f"   {so_many(counts.chunks_decoded, 'chunk')} decoded"
         )
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from zipfile import BadZipFile, ZipFile
 
-from cyzarr.cli.ending import UsageError, reason
-from cyzarr.cli.urls import packages_for
+from cyzarr.cli.ending import UsageError, one_line, reason
+from cyzarr.cli.urls import packages_for, split
 
 DOCUMENT = "zarr.json"
 OLD_DOCUMENTS = (".zarray", ".zgroup")
@@ -59,28 +59,27 @@ def nodes(path: str) -> Iterator[Node]:
     if path == "-":
         yield Node("-", sys.stdin.buffer.read())
         return
-    within = ""
-    if not Path(path).exists() and not path.endswith("::"):
-        head, mark, name = path.rpartition("::")
-        if mark and "://" not in name:
-            path, within = head, f"/{name.strip('/')}"
+    path, name = split(path)
+    # As in zarr: no URL.
+    path = path.removeprefix("file://")
     if "://" in path:
         tree: Tree = Remote(path.removesuffix("/" + DOCUMENT))
     elif path.endswith(".zip") and Path(path).is_file():
         tree = Zipped(path)
-    elif Path(path).is_file():
+    elif Path(path).is_file() and not name:
         yield Node(path, _content(Path(path)))
         return
     elif Path(path).is_dir():
         tree = Local(path)
     else:
-        raise NodeError(f"no such file or folder: {path}")
+        missing = "such folder or .zip file" if name else "such file or folder"
+        raise NodeError(f"no {missing}: {path}")
     found = False
-    for node in walk(tree, tree.root + within):
+    for node in walk(tree, f"{tree.root}/{name}" if name else tree.root):
         found = True
         yield node
     if not found:
-        raise NodeError(f"no {DOCUMENT} at or below {path}{'::' + within.strip('/') if within else ''}")
+        raise NodeError(f"no {DOCUMENT} at or below {path}{f'::{name}' if name else ''}")
 
 
 def walk(tree: Tree, folder: str) -> Iterator[Node]:
@@ -117,6 +116,8 @@ class Local:
 
     def folders(self, folder: str) -> list[str]:
         try:
+            if not Path(folder).exists():  # a name in a group that has none such
+                return []
             found = sorted(entry.name for entry in Path(folder).iterdir() if entry.is_dir() and not entry.is_symlink())
         except OSError as error:
             raise NodeError(f"cannot list {folder}: {error.strerror or error}") from error
@@ -129,8 +130,10 @@ class Zipped:
     def __init__(self, path: str) -> None:
         try:
             self.archive = ZipFile(path)
-        except (BadZipFile, OSError) as error:
-            raise NodeError(f"cannot open {path}: {reason(error)}") from error
+        except BadZipFile as error:
+            raise NodeError(f"{path} is no zip file: {one_line(error)}") from error
+        except OSError as error:
+            raise NodeError(f"cannot open {path}: {error.strerror or error}") from error
         self.root = path
         self.names = set(self.archive.namelist())
 

@@ -8,6 +8,7 @@ import numpy as np
 import zarr
 
 from cyzarr.cli.selection import write
+from cyzarr.words import nbytes_text, so_many
 
 # An array can be far larger than memory, or have more chunks than anyone has time for.
 LIMIT_NBYTES = 256 * 2**20
@@ -28,7 +29,7 @@ class Limits:
     chunks: int = LIMIT_CHUNKS
 
     def __str__(self) -> str:
-        return f"{self.nbytes / 2**20:.4g} MiB or {self.chunks:,} chunks"
+        return f"{nbytes_text(self.nbytes)} or {so_many(self.chunks, 'chunk')}"
 
 
 DEMO = Limits()

@@ -8,19 +8,10 @@ from cyzarr.cli.engines import CYZARR
 from cyzarr.cli.measure import Row
 from cyzarr.cli.reads import DEMO, Limits
 from cyzarr.cli.selection import write
+from cyzarr.words import short_nbytes
 
 # In the place of what isn't known.
 UNKNOWN = "-"
-
-
-def short_nbytes(nbytes: int) -> str:
-    """A length in bytes, in five characters at most: ``512``, ``64.2K``, ``256M``."""
-    amount = float(nbytes)
-    for unit in ("", "K", "M", "G", "T"):
-        if amount < 999.5 or unit == "T":
-            break
-        amount /= 1024
-    return f"{amount:.0f}{unit}" if not unit else f"{amount:.3g}{unit}"
 
 
 def short_number(number: float) -> str:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import zarr
 from zarr.storage import StorePath, ZipStore
 
-from cyzarr.cli.ending import UsageError, reason
-from cyzarr.cli.urls import packages_for
+from cyzarr.cli.ending import UsageError, one_line, reason
+from cyzarr.cli.urls import packages_for, split
 
-# URLs of fsspec's that take another path after ``::``.
-CHAINED = re.compile("(zip|tar|dir|reference|simplecache|filecache|blockcache|cached)://")
 FEW = 5
 # Groups within groups that are looked into for the names of arrays.
 DEPTH = 3
@@ -66,17 +64,8 @@ def reached(path: str, options: Sequence[str]) -> tuple[zarr.Group | zarr.Array[
 def located(node: zarr.Group | zarr.Array[Any], path: str) -> tuple[StorePath, zarr.Array[Any]]:
     """An array and where it is stored; a group is refused, and says what it holds."""
     if isinstance(node, zarr.Group):
-        raise UsageError(f"a group, not an array: {path}{'::' + node.path if node.path else ''}; {members(node)}")
+        raise UsageError(f"a group, not an array: {named(node, path)}; {members(node)}")
     return StorePath(node.store, node.path), node
-
-
-def split(path: str) -> tuple[str, str | None]:
-    """A path and the array's name after ``::``, if there is one; fsspec's chained URLs (zip://a::s3://b) stay whole."""
-    head, mark, name = path.rpartition("::")
-    chained = "://" in name or (CHAINED.match(head) and "::" not in head)
-    if not mark or chained or ("://" not in path and Path(path).exists()):
-        return path, None
-    return head, name.strip("/")
 
 
 def open_node(path: str, options: dict[str, Any]) -> zarr.Group | zarr.Array[Any]:
@@ -98,18 +87,28 @@ def open_node(path: str, options: dict[str, Any]) -> zarr.Group | zarr.Array[Any
         raise UsageError(f"no Zarr array or group in {path}") from error
     except ImportError as error:
         raise UsageError(f"to open {path}, install {packages_for(path)}: {reason(error)}") from error
+    except BadZipFile as error:
+        raise UsageError(f"{path} is no zip file: {one_line(error)}") from error
     except Exception as error:
-        raise UsageError(f"zarr cannot open {path}: {reason(error)}") from error
+        # What is wrong with metadata zarr says by these, and not always in words.
+        unsound = isinstance(error, ValueError | TypeError | KeyError) and not is_url
+        more = f"; `cyzarr validate {path}` says more" if unsound else ""
+        raise UsageError(f"zarr cannot open {path}: {reason(error)}{more}") from error
+
+
+def named(node: zarr.Group | zarr.Array[Any], path: str) -> str:
+    """A node as it can be named on the command line."""
+    return f"{path}::{node.path}" if node.path else path
 
 
 def member(node: Any, path: str, name: str) -> zarr.Group | zarr.Array[Any]:
     """What a group holds by a name."""
     if not isinstance(node, zarr.Group):
-        raise UsageError(f"{path} is an array, and holds no {name!r}")
+        raise UsageError(f"{named(node, path)} is an array, and holds no {name!r}")
     try:
         return node[name]
     except KeyError:
-        raise UsageError(f"no {name!r} in {path}; {members(node)}") from None
+        raise UsageError(f"no {name!r} in {named(node, path)}; {members(node)}") from None
     except Exception as error:
         raise UsageError(f"zarr cannot open {name!r} in {path}: {reason(error)}") from error
 

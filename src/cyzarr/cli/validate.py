@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from cyzarr.cli.ending import BAD, FINE, print_json
+from cyzarr.cli.ending import BAD, FINE, UsageError, print_json
 from cyzarr.cli.nodes import Node, nodes
 from cyzarr.cli.progress import progress
 from cyzarr.metadata import Reading, ValidationProblem, read_array_metadata
@@ -66,6 +66,8 @@ def run(path: str, as_json: bool = False) -> int:
                 print(*verdict.lines(), sep="\n")
             else:
                 step()
+    if not verdicts:
+        raise UsageError(f"no array at or below {path}")
     valid = not any(verdict.mark == "BAD" for verdict in verdicts)
     if as_json:
         print_json({"valid": valid, "arrays": [verdict.as_json() for verdict in verdicts]})

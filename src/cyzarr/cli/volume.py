@@ -13,6 +13,11 @@ SHARD = 256
 INNER = 32
 
 
+def nbytes(edge: int) -> int:
+    """How many bytes an array of ``edge`` ** 3 items has."""
+    return 2 * edge**3
+
+
 def create(path: Path, edge: int) -> zarr.Array[Any]:
     """An empty array of ``edge`` ** 3 uint16 items at ``path``, in zstd-compressed shards."""
     shard = min(SHARD, -(-edge // INNER) * INNER)

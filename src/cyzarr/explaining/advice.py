@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cyzarr import config
 from cyzarr.explaining.stages import TWIN
+from cyzarr.words import nbytes_text, so_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,17 +65,17 @@ def _of_sizes(found: Explanation) -> Iterator[str]:
         what = "inner chunk" if sharded else "chunk"
         better = "smaller inner chunks" if sharded else "smaller chunks, or shards with small inner chunks,"
         yield (
-            f"Each touched {what} holds {unit / 2**20:.3g} MiB, and {units * unit / wanted.nbytes:,.0f} times what is"
+            f"Each touched {what} holds {nbytes_text(unit)}, and {units * unit / wanted.nbytes:,.0f} times what is"
             f" wanted is decoded: {better} suit such selections better."
         )
     if wanted.index_nbytes >= INDEX and wanted.index_nbytes > wanted.data_nbytes:
         yield (
-            f"Shard indexes ({wanted.index_nbytes:,} bytes) outweigh the data ({wanted.data_nbytes:,} bytes): larger"
-            " inner chunks, or fewer of them in a shard, have smaller indexes."
+            f"Shard indexes ({nbytes_text(wanted.index_nbytes)}) outweigh the data ({nbytes_text(wanted.data_nbytes)}):"
+            " larger inner chunks, or fewer of them in a shard, have smaller indexes."
         )
     if stored >= MANY and wanted.stored_nbytes < SMALL * stored:
-        mean = wanted.stored_nbytes / stored
-        yield f"{stored:,} objects of {mean:,.0f} bytes on average: shards would gather many of them in one object."
+        mean = nbytes_text(round(wanted.stored_nbytes / stored))
+        yield f"{stored:,} objects of {mean} on average: shards would gather many of them in one object."
 
 
 def _of_stores(found: Explanation) -> Iterator[str]:
@@ -85,8 +86,8 @@ def _of_stores(found: Explanation) -> Iterator[str]:
         return
     if wanted.size_requests:
         yield (
-            f"{wanted.size_requests:,} of the requests ask for lengths of uncompressed chunks, to notice damage:"
-            " cyzarr.check_remote_size=False saves them."
+            f"{so_many(wanted.size_requests, 'request')} for lengths of uncompressed chunks, to notice damage:"
+            " cyzarr.check_remote_size=False does without."
         )
     if wanted.index_requests and not settings.remote_index_cache:
         yield (
@@ -96,8 +97,8 @@ def _of_stores(found: Explanation) -> Iterator[str]:
     gaps = wanted.data_nbytes - wanted.pieces_nbytes
     if gaps >= LARGE and gaps > wanted.pieces_nbytes:
         yield (
-            f"{gaps / 2**20:.3g} MiB of the data lie between what is wanted: a smaller"
+            f"{nbytes_text(gaps)} of the data lie between what is wanted: a smaller"
             " array.sharding_coalesce_max_gap_bytes makes more requests of fewer bytes."
         )
     if wanted.unknown:
-        yield f"The store doesn't tell the length of {wanted.unknown:,} objects: these are not in the counts."
+        yield f"The store doesn't tell the length of {so_many(wanted.unknown, 'object')}: not in the counts."

@@ -10,6 +10,7 @@ import numpy as np
 
 from cyzarr.errors import BoundsCheckError
 from cyzarr.lazy import grid, parts, sources
+from cyzarr.words import nbytes_text, so_many
 
 if TYPE_CHECKING:
     from cyzarr.lazy.grid import Grid, GridAxis
@@ -50,20 +51,11 @@ def facts(view: LazyArray) -> list[tuple[str, str]]:
     except BoundsCheckError as error:
         return [*told, ("reach", f"beyond the source: {error}")]
     if view._grid is None:
-        return [*told, ("size", f"{nbytes_text(view.nbytes)}")]
+        return [*told, ("size", nbytes_text(view.nbytes))]
     total = math.prod(axis.count for axis in cells)
-    told.append(("chunks", f"{count} of {total} chunk{'s' if total != 1 else ''}"))
+    told.append(("chunks", f"{count:,} of {so_many(total, 'chunk')}"))
     fetched = items * view.dtype.itemsize
     return [*told, ("fetch", f"reads up to {nbytes_text(fetched)} of chunks for {nbytes_text(view.nbytes)}")]
-
-
-def nbytes_text(nbytes: float) -> str:
-    """A number of bytes in the largest unit, of 1024 of the one before, that leaves at least 1."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if nbytes < 999.5 or unit == "TiB":
-            break
-        nbytes /= 1024
-    return f"{nbytes:.0f} {unit}" if unit == "B" else f"{nbytes:.3g} {unit}"
 
 
 def html(view: LazyArray) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from cyzarr import _zarr
 from cyzarr.lazy import lowering, sources
 from cyzarr.lazy.blocks import Block, blocks, fill_cells, is_points, merged
+from cyzarr.words import so_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,7 @@ def _fails(source: Any, entries: tuple[Any, ...], values: Array) -> bool:
 
 
 def _told(done: list[str], count: int) -> str:
-    return f"written: {len(done)} of {count} chunks{': ' + _shown(done) if done else ''}"
+    return f"written: {len(done)} of {so_many(count, 'chunk')}{': ' + _shown(done) if done else ''}"
 
 
 def _shown(keys: list[str]) -> str:

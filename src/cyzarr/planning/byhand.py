@@ -22,6 +22,7 @@ from cyzarr.planning import fancy, grids
 from cyzarr.planning.program import NotNativeError, grid_of
 from cyzarr.stores.fetch import raise_first
 from cyzarr.stores.ranges import Parts, Request, check_length, merge
+from cyzarr.words import so_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -141,8 +142,8 @@ class ReadPlan:
 
     def __repr__(self) -> str:
         return (
-            f"<cyzarr.ReadPlan: {self.dtype} of shape {self.shape} from {len(self._touched)} objects,"
-            f" {len(self.index_requests)} shard indexes>"
+            f"<cyzarr.ReadPlan: {self.dtype} of shape {self.shape} from {so_many(len(self._touched), 'object')},"
+            f" {len(self.index_requests):,} shard index{'' if len(self.index_requests) == 1 else 'es'}>"
         )
 
     def requests(
