@@ -190,6 +190,34 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, number, status):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupt_is_one_line(tmp_path):
+    """Also while zarr's own loop and threads are at work, which have complaints of their own."""
+    array = zarr.create_array(tmp_path / "a", shape=(1000, 1000), chunks=(2, 2), dtype="i4")
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from cyzarr import cli, explaining\n"
+        "import cyzarr.explaining.dryrun as dryrun\n"
+        "plan = dryrun.dry_run\n"
+        "def told(*given): print('planning', flush=True); return plan(*given)\n"
+        "import cyzarr.explaining.explain as module; module.dry_run = told\n"
+        "cli.script()"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-c", code, "explain", str(array.store.root), "--max-chunks", "1000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert run.stdout.readline() == "planning\n"
+        time.sleep(0.3)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=30)
+    finally:
+        run.kill()
+    assert (run.returncode, out, err) == (130, "", "cyzarr explain: interrupted\n")
+
+
 # --- what is read ------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -82,11 +83,13 @@ COMMANDS = {"demo": run_demo, "bench": run_bench, "explain": run_explain, "valid
 
 def script() -> NoReturn:
     """What the command `cyzarr` runs."""
-    # Where a read fails, tasks of zarr or of a store's client may be left, and complain at any time: the command says
-    # what is wrong, in a line.
-    logging.getLogger("asyncio").disabled = True
+    # Where a read fails or is interrupted, tasks of zarr or of a store's client may be left, and complain at any time:
+    # the command says what is wrong, in a line.
+    for name in ("asyncio", "zarr.core.sync"):
+        logging.getLogger(name).disabled = True
     status = main()
     if status != ending.FINE:
+        warnings.simplefilter("ignore")  # of coroutines that nobody awaits any more
         sys.unraisablehook = lambda _: None
     sys.exit(status)
 

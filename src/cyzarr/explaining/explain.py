@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,8 @@ def explain(
         zarr's own, of selections that can't be.
     """
     if not isinstance(array, zarr.Array):
-        raise TypeError(f"expected a zarr.Array, found {type(array).__name__}; open a path with zarr.open_array")
+        hint = "; open a path with zarr.open_array" if isinstance(array, str | os.PathLike) else ""
+        raise TypeError(f"expected a zarr.Array, found {type(array).__name__}{hint}")
     if isinstance(selection, str) and (array.dtype.names is None or selection not in array.dtype.names):
         raise TypeError(f"expected what stands between brackets, as (3, slice(100, 300)), found a text: {selection!r}")
     dtype, store = array.dtype, array.store

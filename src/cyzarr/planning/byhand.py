@@ -350,13 +350,25 @@ def metadata_of(given: Any) -> Any:
             return _parsed(json.dumps(given))
         except TypeError:
             # It holds what JSON doesn't know.
-            return _zarr.parse_metadata(dict(given))
+            return _zarrs_own(dict(given))
     if isinstance(given, str | bytes | bytearray | memoryview):
         return _parsed(given if isinstance(given, str) else bytes(given))
     found = getattr(given, "metadata", given)
     if not hasattr(found, "encode_chunk_key"):
-        raise TypeError(f"expected an array's metadata, found {type(given).__name__}")
+        raise TypeError(
+            "expected an array, its metadata, a dict, or the text or bytes of a zarr.json or .zarray, found"
+            f" {type(given).__name__}"
+        )
     return found
+
+
+def _zarrs_own(document: dict[str, Any]) -> Any:
+    """A document as zarr takes it. It doesn't look for every field that it needs."""
+    try:
+        return _zarr.parse_metadata(document)
+    except (KeyError, TypeError) as error:
+        said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"this is no array's metadata: {said}") from error
 
 
 @functools.lru_cache(maxsize=64)
@@ -366,10 +378,12 @@ def _parsed(text: str | bytes) -> Any:
         document = json.loads(text)
     except ValueError as error:
         shown = repr(text[:60]) + ("..." if len(text) > 60 else "")
-        raise ValueError(f"expected the text of a zarr.json or .zarray, or an array, found {shown}: {error}") from error
+        raise ValueError(
+            f"expected the text of a zarr.json or .zarray, or an array, found {shown}: {error}; a plan opens no files"
+        ) from error
     if not isinstance(document, dict):
         raise ValueError(f"an array's metadata is an object, found {type(document).__name__}")
-    return _zarr.parse_metadata(document)
+    return _zarrs_own(document)
 
 
 def product_entries(selection: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from cyzarr.stores.getters import key_of
 from cyzarr.stores.ranges import merge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     Array = np.ndarray[Any, Any]
 
@@ -59,6 +60,8 @@ def read_many(array: zarr.Array[Any], selections: Sequence[Any], out: Any = None
     """
     if not isinstance(array, zarr.Array):
         raise TypeError(f"expected a zarr.Array, found {type(array).__name__}")
+    if isinstance(selections, str | bytes) or not isinstance(selections, Iterable):
+        raise TypeError(f"expected a sequence of selections, one for each window, found {type(selections).__name__}")
     shape = array.shape
     entries = [windows.basic_entries(one, shape) or byhand.product_entries(one, shape) for one in selections]
     shapes = [tuple(len(entry) for entry in one if not isinstance(entry, int)) for one in entries]
