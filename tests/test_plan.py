@@ -246,6 +246,18 @@ def test_missing_objects_become_the_fill_value():
     assert_same_values(out, want)
 
 
+def test_a_plan_serves_one_read_after_the_other():
+    """It decodes by the indexes that it was given last, as often as that is asked for."""
+    first, second = sharded(VALUES), sharded(VALUES[::-1] * 7)
+    plan = cyzarr.plan(first["zarr.json"], (slice(3, 12), slice(4, 17)))
+    assert plan.index_requests
+    for objects, values in ((first, VALUES), (second, VALUES[::-1] * 7), (first, VALUES)):
+        found = Objects(objects)
+        buffers = found.fetch(plan.requests(found.fetch(plan.index_requests)))
+        for _ in range(2):
+            assert_same_values(plan.decode(buffers), np.ascontiguousarray(values[3:12, 4:17]))
+
+
 def test_a_range_that_is_missing_while_its_index_is_there():
     objects = sharded(VALUES)
     plan = cyzarr.plan(objects["zarr.json"], (3, 4))

@@ -10,7 +10,7 @@ import numpy as np
 
 from cyzarr.errors import BoundsCheckError
 from cyzarr.lazy import grid, parts, sources
-from cyzarr.words import nbytes_text, so_many
+from cyzarr.words import nbytes_text
 
 if TYPE_CHECKING:
     from cyzarr.lazy.grid import Grid, GridAxis
@@ -53,7 +53,7 @@ def facts(view: LazyArray) -> list[tuple[str, str]]:
     if view._grid is None:
         return [*told, ("size", nbytes_text(view.nbytes))]
     total = math.prod(axis.count for axis in cells)
-    told.append(("chunks", f"{count:,} of {so_many(total, 'chunk')}"))
+    told.append(("chunks", f"{count} of {total} chunk{'s' if total != 1 else ''}"))
     fetched = items * view.dtype.itemsize
     return [*told, ("fetch", f"reads up to {nbytes_text(fetched)} of chunks for {nbytes_text(view.nbytes)}")]
 
