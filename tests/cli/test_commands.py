@@ -16,7 +16,7 @@ import zarr
 from zarr.storage import ZipStore
 
 from cyzarr import cli
-from cyzarr.cli import arguments, ending, progress, source
+from cyzarr.cli import arguments, ending, progress, source, urls
 from support.servers import file_server, s3_server
 
 COMMANDS = list(arguments.COMMANDS)
@@ -105,7 +105,7 @@ def test_zip_files(command, tmp_path):
     ],
 )
 def test_names_behind_paths(path, split):
-    assert source.split(path) == split
+    assert urls.split(path) == split
 
 
 def test_a_path_with_colons_is_a_path(tmp_path):
@@ -113,9 +113,24 @@ def test_a_path_with_colons_is_a_path(tmp_path):
     assert source.find(str(tmp_path / "a::b"))[1].shape == (2,)
 
 
+def test_a_store_that_wants_credentials():
+    class NoCredentialsError(Exception):
+        """As botocore has one."""
+
+    said = urls.store_reason(NoCredentialsError("none\nfound"))
+    assert said == "NoCredentialsError: none found; what is public takes --storage-option anon=true"
+    assert urls.store_reason(ValueError("x")) == "ValueError: x"
+
+
 def test_storage_options():
     given = ["anon=true", "key=abc", 'client_kwargs={"a": 1}', "x=a=b", "n=3"]
-    assert source.storage_options(given) == {"anon": True, "key": "abc", "client_kwargs": {"a": 1}, "x": "a=b", "n": 3}
+    assert urls.storage_options(given, "s3://a") == {
+        "anon": True,
+        "key": "abc",
+        "client_kwargs": {"a": 1},
+        "x": "a=b",
+        "n": 3,
+    }
 
 
 def chunk_requests(log):

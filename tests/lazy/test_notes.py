@@ -60,7 +60,7 @@ Refusing = refusing(MemoryStore)
 def told(error):
     """(how many, of how many, keys) of the one note."""
     (note,) = error.__notes__
-    found = re.fullmatch(r"written: (\d+) of (\d+) chunks(?:: (.*))?", note)
+    found = re.fullmatch(r"written: (\d+) of (\d+) chunks?(?:: (.*))?", note)
     assert found, note
     return int(found[1]), int(found[2]), (found[3] or "").split(", ") if found[3] else []
 

@@ -194,26 +194,36 @@ def remote(monkeypatch):
         "bucket/b/zarr.json": json.dumps(BAD).encode(),
     }
     core = types.ModuleType("fsspec.core")
-    core.url_to_fs = lambda url: (FakeSystem(files), url.partition("://")[2])
+    core.url_to_fs = lambda url, anon=False: (FakeSystem(files if anon else {}), url.partition("://")[2])
     monkeypatch.setitem(sys.modules, "fsspec", types.ModuleType("fsspec"))
     monkeypatch.setitem(sys.modules, "fsspec.core", core)
 
 
 def test_url(remote, capsys):
-    assert cli.main(["validate", "fake://bucket"]) == 1
-    assert cli.main(["validate", "fake://bucket/a"]) == 0
-    assert cli.main(["validate", "fake://bucket/a/zarr.json"]) == 0
-    assert cli.main(["validate", "fake://nowhere"]) == 2
+    option = ["--storage-option", "anon=true"]
+    assert cli.main(["validate", "fake://bucket", *option]) == 1
+    assert cli.main(["validate", "fake://bucket/a", *option]) == 0
+    assert cli.main(["validate", "fake://bucket/a/zarr.json", *option]) == 0
+    assert cli.main(["validate", "fake://nowhere", *option]) == 2
     captured = capsys.readouterr()
     assert "BAD   bucket/b" in captured.out
     assert captured.err == "cyzarr validate: no zarr.json at or below fake://nowhere\n"
+    assert cli.main(["validate", "fake://bucket"]) == 2
+    assert cli.main(["validate", "fake://bucket", "--storage-option", "anon"]) == 2
+    assert cli.main(["validate", "bucket", *option]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "cyzarr validate: no zarr.json at or below fake://bucket",
+        "cyzarr validate: a storage option is NAME=VALUE, found 'anon'",
+        "cyzarr validate: storage options are for URLs, and this is none: bucket",
+    ]
 
 
 def test_real_fsspec(tmp_path, capsys):
     pytest.importorskip("fsspec")
     put(tmp_path / "group", GROUP)
     put(tmp_path / "group" / "bad", BAD)
-    assert cli.main(["validate", f"file://{tmp_path}/group"]) == 1
+    assert cli.main(["validate", f"local://{tmp_path}/group"]) == 1
     assert cli.main(["validate", "nosuch://x"]) == 2
     assert "cannot open nosuch://x" in capsys.readouterr().err
 

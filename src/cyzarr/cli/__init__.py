@@ -7,7 +7,7 @@
     source      an array by its path
     reads, engines, peers, measure    what is read, through what, and how that is measured
     report, drawing, plot             what is printed and drawn
-    nodes, volume, urls               documents below a folder; the demo's own array; what reads a URL
+    nodes, volume, urls               documents below a folder; the demo's own array; URLs
     demo, bench, explain, validate, info    a module for each command
 
 Importing this module loads neither zarr nor anything compiled, so that ``--help`` and
@@ -69,7 +69,7 @@ def run_explain(options: argparse.Namespace) -> int:
 def run_validate(options: argparse.Namespace) -> int:
     from cyzarr.cli.validate import run
 
-    return run("::".join([options.path, *options.given]), as_json=options.json)
+    return run("::".join([options.path, *options.given]), options.storage_option, as_json=options.json)
 
 
 def run_info(options: argparse.Namespace) -> int:

@@ -144,6 +144,7 @@ VALIDATE_EPILOG = """\
 examples:
   cyzarr validate scans.zarr
   cyzarr validate scans.zarr image/0
+  cyzarr validate s3://bucket/scans.zarr --storage-option anon=true
   cyzarr validate - < zarr.json
   cyzarr validate scans.zarr --json
 
@@ -238,11 +239,6 @@ def add_places(command: argparse.ArgumentParser, usage: str, what: str) -> None:
     """An array's place, and what may follow it. Which is which is told apart by who opens the first."""
     command.usage = f"{command.prog} [options] {usage}"
     command.add_argument("places", nargs="*", metavar=usage, help=what)
-
-
-def add_array(command: argparse.ArgumentParser, usage: str, what: str) -> None:
-    """The same, of an array that zarr opens."""
-    add_places(command, usage, what)
     command.add_argument(
         "--storage-option",
         action="append",
@@ -253,7 +249,7 @@ def add_array(command: argparse.ArgumentParser, usage: str, what: str) -> None:
 
 
 def add_demo(command: argparse.ArgumentParser) -> None:
-    add_array(command, "[PATH [ARRAY]]", "an array of yours, to be read instead of the demo's own")
+    add_places(command, "[PATH [ARRAY]]", "an array of yours, to be read instead of the demo's own")
     command.add_argument(
         "--edge",
         type=positive,
@@ -271,7 +267,7 @@ def add_demo(command: argparse.ArgumentParser) -> None:
 
 
 def add_bench(command: argparse.ArgumentParser) -> None:
-    add_array(command, "PATH [ARRAY]", "the array to read")
+    add_places(command, "PATH [ARRAY]", "the array to read")
     command.add_argument("--peers", action="store_true", help="read through zarrs, zarrista and tensorstore, too")
     command.add_argument(
         "--rounds", type=positive, default=5, metavar="N", help="how often each engine reads (default %(default)s)"
@@ -287,7 +283,7 @@ def add_bench(command: argparse.ArgumentParser) -> None:
 
 
 def add_explain(command: argparse.ArgumentParser) -> None:
-    add_array(command, "PATH [ARRAY] [SELECTION]", "the array, and what to read of it, as below")
+    add_places(command, "PATH [ARRAY] [SELECTION]", "the array, and what to read of it, as below")
     command.add_argument(
         "--max-chunks",
         type=positive,

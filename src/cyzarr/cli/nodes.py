@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from zipfile import BadZipFile, ZipFile
 
 from cyzarr.cli.ending import UsageError, one_line, reason
-from cyzarr.cli.urls import packages_for, split
+from cyzarr.cli.urls import packages_for, split, storage_options, store_reason
 
 DOCUMENT = "zarr.json"
 OLD_DOCUMENTS = (".zarray", ".zgroup")
@@ -51,10 +51,10 @@ class Tree(Protocol):
         """The folders right in a folder, in order."""
 
 
-def nodes(path: str) -> Iterator[Node]:
+def nodes(path: str, options: Sequence[str] = ()) -> Iterator[Node]:
     """All nodes at and below ``path``: a folder, a .zip file, a zarr.json, a URL, or ``-`` for standard input.
 
-    Raises NodeError.
+    ``options``: for fsspec, as NAME=VALUE. Raises NodeError.
     """
     if path == "-":
         yield Node("-", sys.stdin.buffer.read())
@@ -62,8 +62,9 @@ def nodes(path: str) -> Iterator[Node]:
     path, name = split(path)
     # As in zarr: no URL.
     path = path.removeprefix("file://")
+    known = storage_options(options, path)
     if "://" in path:
-        tree: Tree = Remote(path.removesuffix("/" + DOCUMENT))
+        tree: Tree = Remote(path.removesuffix("/" + DOCUMENT), known)
     elif path.endswith(".zip") and Path(path).is_file():
         tree = Zipped(path)
     elif Path(path).is_file() and not name:
@@ -160,13 +161,12 @@ class Zipped:
 class Remote:
     """What fsspec can open."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, options: dict[str, Any]) -> None:
         try:
             core = import_module("fsspec.core")
+            system, root = core.url_to_fs(url, **options)
         except ImportError as error:
-            raise NodeError(f"to open {url}, install {packages_for(url)}") from error
-        try:
-            system, root = core.url_to_fs(url)
+            raise NodeError(f"to open {url}, install {packages_for(url)}: {reason(error)}") from error
         except Exception as error:  # each file system has errors of its own
             raise NodeError(f"cannot open {url}: {reason(error)}") from error
         self.system: Any = system
@@ -179,7 +179,7 @@ class Remote:
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return None
         except Exception as error:
-            raise NodeError(f"cannot read {path}: {reason(error)}") from error
+            raise NodeError(f"cannot read {path}: {store_reason(error)}") from error
 
     def folders(self, folder: str) -> list[str]:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import zarr
 from zarr.storage import StorePath, ZipStore
 
 from cyzarr.cli.ending import UsageError, one_line, reason
-from cyzarr.cli.urls import packages_for, split
+from cyzarr.cli.urls import packages_for, split, storage_options, store_reason
 
 FEW = 5
 # Groups within groups that are looked into for the names of arrays.
@@ -57,7 +56,7 @@ def find_and_rest(
 def reached(path: str, options: Sequence[str]) -> tuple[zarr.Group | zarr.Array[Any], str]:
     """What stands at a path, and the path without what follows ``::``."""
     path, within = split(path)
-    node = open_node(path, storage_options(options))
+    node = open_node(path, storage_options(options, path))
     return node if within is None else member(node, path, within), path
 
 
@@ -73,8 +72,6 @@ def open_node(path: str, options: dict[str, Any]) -> zarr.Group | zarr.Array[Any
     is_url = "://" in path
     if not is_url and not Path(path).exists():
         raise UsageError(f"no such file or folder: {path}")
-    if options and not is_url:
-        raise UsageError(f"storage options are for URLs, and this is none: {path}")
     try:
         # A text with "::" zarr takes for a URL.
         where: Any = path if is_url else Path(path)
@@ -93,7 +90,7 @@ def open_node(path: str, options: dict[str, Any]) -> zarr.Group | zarr.Array[Any
         # What is wrong with metadata zarr says by these, and not always in words.
         unsound = isinstance(error, ValueError | TypeError | KeyError) and not is_url
         more = f"; `cyzarr validate {path}` says more" if unsound else ""
-        raise UsageError(f"zarr cannot open {path}: {reason(error)}{more}") from error
+        raise UsageError(f"zarr cannot open {path}: {store_reason(error)}{more}") from error
 
 
 def named(node: zarr.Group | zarr.Array[Any], path: str) -> str:
@@ -130,17 +127,3 @@ def array_names(group: zarr.Group, depth: int = DEPTH) -> Iterator[str]:
     yield from group.array_keys()
     for name, below in group.groups() if depth > 1 else ():
         yield from (f"{name}/{one}" for one in array_names(below, depth - 1))
-
-
-def storage_options(given: Sequence[str]) -> dict[str, Any]:
-    """What NAME=VALUE says, for fsspec; a value that is JSON is taken as that."""
-    found: dict[str, Any] = {}
-    for one in given:
-        name, mark, value = one.partition("=")
-        if not (name and mark):
-            raise UsageError(f"a storage option is NAME=VALUE, found {one!r}")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found

@@ -1,9 +1,14 @@
-"""Paths and URLs: what an array's name is in them, and what reads a URL."""
+"""Paths and URLs: what an array's name is in them, and what reads a URL, with which options."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from cyzarr.cli.ending import UsageError, reason
 
 # Beside fsspec itself, by protocol.
 NEEDED = {
@@ -38,3 +43,25 @@ def packages_for(url: str) -> str:
         return "fsspec"
     more = NEEDED.get(protocol)
     return f"fsspec and {more}" if more else "fsspec, and what it needs for this protocol"
+
+
+def store_reason(error: Exception) -> str:
+    """What a store says, in one line, with what often helps."""
+    public = "; what is public takes --storage-option anon=true"
+    return reason(error) + (public if type(error).__name__ == "NoCredentialsError" else "")
+
+
+def storage_options(given: Sequence[str], path: str) -> dict[str, Any]:
+    """What NAME=VALUE says, for fsspec to open a URL with; a value that is JSON is taken as that."""
+    found: dict[str, Any] = {}
+    if given and "://" not in path:
+        raise UsageError(f"storage options are for URLs, and this is none: {path}")
+    for one in given:
+        name, mark, value = one.partition("=")
+        if not (name and mark):
+            raise UsageError(f"a storage option is NAME=VALUE, found {one!r}")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found

@@ -5,7 +5,7 @@ Reads documents and nothing else, and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -53,11 +53,11 @@ class Verdict:
                 yield f"        note: {problem}"
 
 
-def run(path: str, as_json: bool = False) -> int:
+def run(path: str, options: Sequence[str] = (), as_json: bool = False) -> int:
     """Judge the array at ``path``, or all arrays below a group; ``-`` is a document on standard input."""
     verdicts = []
     with progress(None, "judging") if as_json else nullcontext() as step:
-        for node in nodes(path):
+        for node in nodes(path, options):
             verdict = judged(node)
             if verdict is None:
                 continue

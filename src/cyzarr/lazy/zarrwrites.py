@@ -82,7 +82,7 @@ def _fails(source: Any, entries: tuple[Any, ...], values: Array) -> bool:
 
 
 def _told(done: list[str], count: int) -> str:
-    return f"written: {len(done)} of {so_many(count, 'chunk')}{': ' + _shown(done) if done else ''}"
+    return f"written: {len(done):,} of {so_many(count, 'chunk')}{': ' + _shown(done) if done else ''}"
 
 
 def _shown(keys: list[str]) -> str:
