@@ -98,6 +98,7 @@ def test_zip_files(command, tmp_path):
         ("a/b::c/d", ("a/b", "c/d")),
         ("a/b::/c/", ("a/b", "c")),
         ("s3://b/k::c", ("s3://b/k", "c")),
+        ("file:///b/k::c", ("/b/k", "c")),
         ("zip://a::s3://b/k.zip", ("zip://a::s3://b/k.zip", None)),
         ("zip://a::k.zip", ("zip://a::k.zip", None)),
         ("zip://a::s3://b/k.zip::c", ("zip://a::s3://b/k.zip", "c")),
@@ -362,7 +363,7 @@ def odd(tmp_path, monkeypatch):
         ("z.zip", "z.zip is no zip file: File is not a zip file"),
         ("torn", "zarr cannot open torn: "),
         ("less", "zarr cannot open less: "),
-        ("file:///nowhere/at/all", "no Zarr array or group in file:///nowhere/at/all"),
+        ("file:///nowhere/at/all", "no such file or folder: /nowhere/at/all"),
     ],
 )
 def test_what_is_no_array(command, odd, name, path, said):

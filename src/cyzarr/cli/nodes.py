@@ -60,8 +60,6 @@ def nodes(path: str, options: Sequence[str] = ()) -> Iterator[Node]:
         yield Node("-", sys.stdin.buffer.read())
         return
     path, name = split(path)
-    # As in zarr: no URL.
-    path = path.removeprefix("file://")
     known = storage_options(options, path)
     if "://" in path:
         tree: Tree = Remote(path.removesuffix("/" + DOCUMENT), known)

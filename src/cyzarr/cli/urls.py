@@ -28,7 +28,11 @@ CHAINED = re.compile("(zip|tar|dir|reference|simplecache|filecache|blockcache|ca
 
 
 def split(path: str) -> tuple[str, str | None]:
-    """A path and the array's name after ``::``, if there is one; fsspec's chained URLs (zip://a::s3://b) stay whole."""
+    """A path and the array's name after ``::``, if there is one; fsspec's chained URLs (zip://a::s3://b) stay whole.
+
+    A file:// URL becomes the path that it stands for, which takes no fsspec.
+    """
+    path = path.removeprefix("file://")
     head, mark, name = path.rpartition("::")
     chained = "://" in name or (CHAINED.match(head) and "::" not in head)
     if not mark or chained or ("://" not in path and Path(path).exists()):
