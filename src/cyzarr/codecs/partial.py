@@ -9,7 +9,8 @@ from zarr.core.buffer import cpu
 from cyzarr import _zarr, config, observe
 from cyzarr.codecs.loading import NOT_NATIVE
 from cyzarr.errors import CorruptChunkError
-from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.kernels.chunks import ChunkRead
+from cyzarr.kernels.runs import run_reads
 from cyzarr.planning.chunkreads import (
     NotNativeError,
     add_counts,

@@ -1,14 +1,14 @@
 """Compiled kernels: they know nothing of zarr.
 
-    chunks ─► batch                                     reads that share objects
-         └──► execute ─► decode ─► blocks, windows      a read: its tasks, its leaves
-                 │          ├────► shardindex, intersect
-                 ├► pool    ├────► parts, decompress    bytes decoded by C functions of installed libraries
-                 ├► files   ├────► sources ─► indexcache   bytes of objects; shard indexes kept from read to read
-                 │          ├────► program              a codec chain, compiled
-                 │          └────► workers              what a thread keeps from task to task
-                 └► split ─► readplan                   a selection, cut into tasks, and these into parts
-    chunks ─► joined ─► windows                         which ranges a store is asked for
+    runs ─┬► batch                                      reads that share objects
+          ├► execute ─► decode ─► blocks, windows       a read: its tasks, its leaves
+          │      │          ├───► shardindex, intersect
+          │      ├► pool    ├───► parts, decompress     bytes decoded by C functions of installed libraries
+          │      ├► files   ├───► sources ─► indexcache    bytes of objects; shard indexes kept from read to read
+          │      │          ├───► program               a codec chain, compiled
+          │      │          └───► workers               what a thread keeps from task to task
+          ├► split ─► readplan                          a selection, cut into tasks, and these into parts
+          └► chunks ─► joined ─► windows                a read of a chunk: which ranges a store is asked for
     execute ─► ahead                                    small neighbours in a file, read together
     decompress ─┬► zstd, inflate ─► streams             formats decoded piece by piece
                 └► blosc, lz4, checksum                 formats decoded at once
@@ -21,9 +21,10 @@ public functions, which are those wrappers. `.pxd` files are installed, for `cim
 """
 
 from cyzarr.kernels.blocks import copy_block, fill_block, gather
-from cyzarr.kernels.chunks import ChunkRead, decode_chunk, decode_shard, run_reads
+from cyzarr.kernels.chunks import ChunkRead
 from cyzarr.kernels.intersect import AxisTable, intersections
 from cyzarr.kernels.program import Program
+from cyzarr.kernels.runs import decode_chunk, decode_shard, run_reads
 from cyzarr.kernels.shardindex import decode_index
 from cyzarr.kernels.windows import block_window, block_windows
 

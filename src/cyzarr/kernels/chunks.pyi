@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, Literal, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ _Buffer: TypeAlias = Buffer | np.ndarray[Any, Any]
 # The buffers that have a length, too.
 _Bytes: TypeAlias = bytes | bytearray | memoryview | np.ndarray[Any, Any]
 _Index: TypeAlias = _Buffer | CheckedIndex
-_Out = TypeVar("_Out", bound=np.ndarray[Any, Any])
 
 def span_numbers(axis: int, key: SupportsIndex | slice, extent: int) -> tuple[int, int, int]: ...
 def with_all_axes(out: np.ndarray[Any, Any], selection: Sequence[Any], points: bool) -> np.ndarray[Any, Any]: ...
@@ -106,12 +105,3 @@ class ChunkRead:
 
     def set_as(self, other: ChunkRead) -> None:
         """The same object as another read's, as that one was given it: nothing is copied."""
-
-def run_reads(reads: Iterable[ChunkRead], threads: int = 1, labels: Iterable[int] | None = None) -> dict[str, int]:
-    """Decode reads whose bytes are at hand, over the calling thread and the pool; gives counts by name."""
-
-def decode_shard(data: _Buffer, spec: Program, selection: Sequence[_Key], out: _Out) -> _Out:
-    """Decode what a selection picks from a stored chunk's bytes, into `out`."""
-
-def decode_chunk(data: _Buffer, spec: Program, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
-    """Decode all of a stored chunk."""

@@ -12,7 +12,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cyzarr import _zarr, config
-from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.kernels.chunks import ChunkRead
+from cyzarr.kernels.runs import run_reads
 from cyzarr.lazy import sources
 from cyzarr.planning.chunkreads import NotNativeError, program_for
 from cyzarr.stores import plain

@@ -17,7 +17,8 @@ import zarr.errors
 
 from cyzarr import _zarr
 from cyzarr.errors import BoundsCheckError
-from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.kernels.chunks import ChunkRead
+from cyzarr.kernels.runs import run_reads
 from cyzarr.planning import fancy, grids
 from cyzarr.planning.program import NotNativeError, grid_of
 from cyzarr.stores.fetch import raise_first

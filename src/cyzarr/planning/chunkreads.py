@@ -15,7 +15,8 @@ from zarr.core.buffer import cpu
 
 from cyzarr import _zarr, config, observe
 from cyzarr.errors import CorruptChunkError
-from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.kernels.chunks import ChunkRead
+from cyzarr.kernels.runs import run_reads
 from cyzarr.planning.program import NotNativeError, compile_chain
 from cyzarr.stores import fetch, indexcache, plain, tasks
 from cyzarr.stores.getters import key_of

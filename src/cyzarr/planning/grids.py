@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cyzarr import _zarr, config
-from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.kernels.chunks import ChunkRead
+from cyzarr.kernels.runs import run_reads
 from cyzarr.stores import plain
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy as np
 import zarr
 
 from cyzarr import _zarr, observe
-from cyzarr.kernels.chunks import ChunkRead, run_reads
+from cyzarr.kernels.chunks import ChunkRead
+from cyzarr.kernels.runs import run_reads
 from cyzarr.planning import byhand, grids, windows
 from cyzarr.planning.chunkreads import decode
 from cyzarr.planning.program import NotNativeError, grid_of
