@@ -17,8 +17,8 @@ from cyzarr import kernels
 from cyzarr.errors import CorruptChunkError
 from cyzarr.kernels import decompress
 from cyzarr.kernels.chunks import ChunkRead
-from cyzarr.kernels.runs import run_reads
 from cyzarr.kernels.program import Program
+from cyzarr.kernels.runs import run_reads
 from support.kernel_strategies import placed, plain, points, same_items, selections, shard, stored_chunks
 
 ALL = slice(None)

@@ -3,7 +3,8 @@
     runs ─┬► batch                                      reads that share objects
           ├► execute ─► decode ─► blocks, windows       a read: its tasks, its leaves
           │      │          ├───► shardindex, intersect
-          │      ├► pool    ├───► parts, decompress     bytes decoded by C functions of installed libraries
+          │      ├► pool    ├───► placing               where items of a chunk go
+          │      │          ├───► parts, decompress     bytes decoded by C functions of installed libraries
           │      ├► files   ├───► sources ─► indexcache    bytes of objects; shard indexes kept from read to read
           │      │          ├───► program               a codec chain, compiled
           │      │          └───► workers               what a thread keeps from task to task

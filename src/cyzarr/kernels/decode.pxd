@@ -12,9 +12,6 @@ cdef int decode_inner(Worker* worker, const Target* target, const Node* node, co
                       Py_ssize_t offset, Py_ssize_t nbytes, const char* raw, Py_ssize_t number,
                       const Span* spans, int depth) noexcept nogil
 
-# Where the whole chunk lies in the output as it is laid out decoded, or NULL where it doesn't.
-cdef char* whole_place(const Target* target, const Node* node, const Span* spans) noexcept nogil
-
 cdef int fill_target(Worker* worker, const Target* target, const Span* spans) noexcept nogil
 
 # The block, in the axes below, that a hull decodes for what spans pick.

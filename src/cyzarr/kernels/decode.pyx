@@ -12,7 +12,7 @@ Nothing here holds the GIL, but for what only Python can do (`callbacks`).
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from cyzarr.kernels.blocks cimport fill_points, fill_spans, place_points, place_spans
+from cyzarr.kernels.blocks cimport fill_points, fill_spans, place_spans
 from cyzarr.kernels.blosc cimport check_blosc
 from cyzarr.kernels.callbacks cimport call_filter, call_hull, call_leaf, fill_objects, hull_free, hull_new
 from cyzarr.kernels.checksum cimport check_crc32c
@@ -21,6 +21,7 @@ from cyzarr.kernels.indexcache cimport CachedIndex, index_release
 from cyzarr.kernels.intersect cimport cut_affine, cut_indexed, sort_by_key, touched_bound
 from cyzarr.kernels.natives cimport DECODE_BLOSC, DECODE_CRC32C, decoder_native
 from cyzarr.kernels.parts cimport decode_part
+from cyzarr.kernels.placing cimport place, whole_place
 from cyzarr.kernels.program cimport DECODE_PYTHON, NODE_BYTES, NODE_HULL, NODE_PYTHON, NODE_SHARD, Filter, Node
 from cyzarr.kernels.readplan cimport take_part
 from cyzarr.kernels.shardindex cimport check_entry, index_entry
@@ -142,27 +143,6 @@ cdef int undo_filters(Worker* worker, const Target* target, const Node* node, co
 
 
 # --- leaves
-
-cdef char* whole_place(const Target* target, const Node* node, const Span* spans) noexcept nogil:
-    cdef char* place = target.out
-    cdef int axis
-    if target.points or target.items.n_swaps:
-        return NULL
-    for axis in range(node.ndim):
-        if spans[axis].index != NULL or spans[axis].start != 0 or spans[axis].count != node.shape[axis]:
-            return NULL
-        if node.shape[axis] > 1 and (spans[axis].step != 1 or target.strides[axis] != node.strides[axis]):
-            return NULL
-        place += spans[axis].out * target.strides[axis]
-    return place
-
-
-cdef void place(const Target* target, const Node* node, const Span* spans, const char* data) noexcept nogil:
-    if target.points:
-        place_points(target.items, node.ndim, spans, data, node.strides, target.out, target.strides[0])
-    else:
-        place_spans(target.items, node.ndim, spans, data, node.strides, target.out, target.strides)
-
 
 cdef int fill_target(Worker* worker, const Target* target, const Span* spans) noexcept nogil:
     if target.objects != NULL:

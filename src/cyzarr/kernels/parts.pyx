@@ -6,10 +6,10 @@ checked, and checksums verified, as for decoding whole; damage within a block th
 unnoticed. A frame of zstd that has a checksum itself is decoded whole.
 """
 
-from cyzarr.kernels.blocks cimport place_points, place_spans
 from cyzarr.kernels.blosc cimport BloscLayout, blosc_layout, blosc_part, check_blosc
 from cyzarr.kernels.checksum cimport check_crc32c
 from cyzarr.kernels.natives cimport DECODE_BLOSC, DECODE_CRC32C, DECODE_ZSTD, decoder_native
+from cyzarr.kernels.placing cimport place
 from cyzarr.kernels.program cimport Node
 from cyzarr.kernels.status cimport E_CHECKSUM, OK
 from cyzarr.kernels.types cimport MAX_NDIM, Span, Target
@@ -187,10 +187,3 @@ cdef int zstd_until(Worker* worker, const Target* target, const Node* node, cons
     if done[0]:
         place(target, node, spans, scratch.data)
     return OK
-
-
-cdef void place(const Target* target, const Node* node, const Span* spans, const char* data) noexcept nogil:
-    if target.points:
-        place_points(target.items, node.ndim, spans, data, node.strides, target.out, target.strides[0])
-    else:
-        place_spans(target.items, node.ndim, spans, data, node.strides, target.out, target.strides)

@@ -15,8 +15,8 @@ from cyzarr.kernels.blosc cimport (
     blosc_head,
     blosc_write_head,
 )
-from cyzarr.kernels.decode cimport whole_place
 from cyzarr.kernels.natives cimport DECODE_BLOSC, decoder_native
+from cyzarr.kernels.placing cimport whole_place
 from cyzarr.kernels.program cimport NODE_BYTES, NODE_SHARD
 from cyzarr.kernels.readplan cimport HOP_NS, Object, positions
 from cyzarr.kernels.sources cimport look

@@ -1,0 +1,1 @@
+# Put items where they go in the output: for compiled code alone (see placing.pxd).
