@@ -510,6 +510,13 @@ def check_apart(src, dst):
         raise ValueError("src and dst share memory")
 
 
+cdef void copy_numbers(Py_ssize_t* to, const cnp.npy_intp* numbers, int n) noexcept nogil:
+    """A shape or strides; of no axes NumPy has NULL, which memcpy may not be given."""
+    cdef int i
+    for i in range(n):
+        to[i] = numbers[i]
+
+
 def copy_block(src not None, dst not None):
     """Copy `src` into `dst`, byte-swapping where their dtypes differ in byte order.
 
@@ -548,9 +555,9 @@ def copy_block(src not None, dst not None):
     cdef Py_ssize_t counts[MAX_NDIM]
     cdef Py_ssize_t src_strides[MAX_NDIM]
     cdef Py_ssize_t dst_strides[MAX_NDIM]
-    memcpy(counts, a.shape, ndim * sizeof(Py_ssize_t))
-    memcpy(src_strides, a.strides, ndim * sizeof(Py_ssize_t))
-    memcpy(dst_strides, b.strides, ndim * sizeof(Py_ssize_t))
+    copy_numbers(counts, a.shape, ndim)
+    copy_numbers(src_strides, a.strides, ndim)
+    copy_numbers(dst_strides, b.strides, ndim)
     with nogil:
         copy_items(&plan.plan, ndim, counts, from_, src_strides, to, dst_strides)
 
@@ -591,8 +598,8 @@ def fill_block(dst not None, value):
     cdef int ndim = b.ndim
     cdef Py_ssize_t counts[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
-    memcpy(counts, b.shape, ndim * sizeof(Py_ssize_t))
-    memcpy(strides, b.strides, ndim * sizeof(Py_ssize_t))
+    copy_numbers(counts, b.shape, ndim)
+    copy_numbers(strides, b.strides, ndim)
     if b.size and itemsize:
         with nogil:
             fill_nd(ndim, counts, item, itemsize, to, strides)
@@ -646,8 +653,8 @@ def gather(src not None, indices, dst not None):
     cdef char* to = <char*> cnp.PyArray_DATA(b)
     cdef Py_ssize_t src_strides[MAX_NDIM]
     cdef Py_ssize_t dst_strides[MAX_NDIM]
-    memcpy(src_strides, a.strides, ndim * sizeof(Py_ssize_t))
-    memcpy(dst_strides, b.strides, ndim * sizeof(Py_ssize_t))
+    copy_numbers(src_strides, a.strides, ndim)
+    copy_numbers(dst_strides, b.strides, ndim)
     with nogil:
         place_spans(&plan.plan, ndim, spans, from_, src_strides, to, dst_strides)
 
