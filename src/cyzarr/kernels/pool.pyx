@@ -1,9 +1,11 @@
 """Run tasks over the calling thread and a bounded pool of helpers.
 
 Helpers are Python threads that wait in C on a condition variable, which wakes in a few
-microseconds, where an executor's future takes tens. A job's tasks are cut into one contiguous
-range per participant; who has finished steals half of the fullest range. The caller never waits
-for a helper that has not started on its job.
+microseconds, where an executor's future takes tens. On an idle processor that sleeps deeply it
+takes fifty, so while jobs come one upon another a helper stays awake a moment between them; nor
+does the caller sleep for what a helper finishes in a moment. A job's tasks are cut into one
+contiguous range per participant; who has finished steals half of the fullest range. The caller
+never waits for a helper that has not started on its job.
 """
 
 import os
@@ -32,6 +34,7 @@ from cyzarr.kernels.workers cimport Tasks, Worker, worker_acquire, worker_releas
 cdef extern from *:
     """
     #include <pthread.h>
+    #include <sched.h>
     #include <time.h>
     static double cyzarr_now_ns(void) {
         struct timespec now;
@@ -46,14 +49,34 @@ cdef extern from *:
         until.tv_nsec %= 1000000000L;
         return pthread_cond_timedwait(cond, lock, &until);
     }
+    /* Looks at what other threads write, which order nothing. */
+    static int cyzarr_is_null(void** p) { return __atomic_load_n(p, __ATOMIC_RELAXED) == NULL; }
+    static int cyzarr_is_zero(int* p) { return __atomic_load_n(p, __ATOMIC_RELAXED) == 0; }
+    /* A third of a microsecond or so, in which the processor's other half can work, and other threads may. */
+    static void cyzarr_relax(void) {
+        int i;
+        for (i = 0; i < 8; i++) {
+    #if defined(__x86_64__) || defined(__i386__)
+            __builtin_ia32_pause();
+    #elif defined(__aarch64__)
+            __asm__ __volatile__("yield");
+    #endif
+        }
+        sched_yield();
+    }
     """
     double now_ns "cyzarr_now_ns"() noexcept nogil
+    bint is_null "cyzarr_is_null"(void**) noexcept nogil
+    bint is_zero "cyzarr_is_zero"(int*) noexcept nogil
+    void relax "cyzarr_relax"() noexcept nogil
     int wait_ns "cyzarr_wait_ns"(pthread_cond_t*, pthread_mutex_t*, long) noexcept nogil
 
 cdef enum:
     MAX_PARTICIPANTS = 64
     SLICE_NS = 40_000_000      # how long tasks run before Python may look at signals
     LONG_NS = 20_000_000       # a task that may take longer never runs in the caller
+    AWAKE_NS = 100_000         # how long a helper looks out for the next job, or a caller for the end, before it sleeps
+    SOON_NS = 200_000          # it does so if the last job came within this time, waking included
 
 cdef struct Job:
     TaskFunction run
@@ -142,15 +165,28 @@ cdef void delist(Job* job) noexcept nogil:
     job.listed = False
 
 
+cdef bint await_job(bint awake) noexcept nogil:
+    """Wait, with the pool's lock held, for a listed job; whether it came soon. `awake`: without sleeping at first."""
+    cdef double since = now_ns()
+    if awake and jobs == NULL:
+        pthread_mutex_unlock(&pool_lock)
+        while is_null(<void**> &jobs) and now_ns() - since < AWAKE_NS:
+            relax()
+        pthread_mutex_lock(&pool_lock)
+    while jobs == NULL:
+        pthread_cond_wait(&work, &pool_lock)
+    return now_ns() - since < SOON_NS
+
+
 cdef void serve() noexcept nogil:
     """A helper's life: take a place in a listed job, work, leave; wait when there is none."""
     cdef Job* job
     cdef Worker* worker
     cdef int slot
+    cdef bint awake = False
     pthread_mutex_lock(&pool_lock)
     while True:
-        while jobs == NULL:
-            pthread_cond_wait(&work, &pool_lock)
+        awake = await_job(awake)
         job = jobs
         slot = job.taken
         job.taken += 1
@@ -259,10 +295,14 @@ cdef bint wait_left(Job* job, bint started_only) noexcept nogil:
     started_only: helpers that have not started don't count, and none starts from now on.
     """
     cdef bint done
+    cdef double since
     if started_only:
         pthread_mutex_lock(&pool_lock)
         delist(job)
         pthread_mutex_unlock(&pool_lock)
+        since = now_ns()
+        while not is_zero(&job.active) and now_ns() - since < AWAKE_NS:
+            relax()
     pthread_mutex_lock(&job.lock)
     if job.active > 0 or not (started_only or all_claimed(job)):
         wait_ns(&job.left, &job.lock, SLICE_NS)
