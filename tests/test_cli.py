@@ -153,6 +153,12 @@ def test_no_command_shows_the_help(capsys):
     assert "demo" in capsys.readouterr().out
 
 
+def test_the_package_is_run_as_the_command_is():
+    done = subprocess.run([sys.executable, "-m", "cyzarr", "bench"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("cyzarr bench: PATH is missing")
+
+
 @pytest.mark.parametrize("flag", ["--help", "--version"])
 def test_help_and_version_load_no_zarr(flag):
     code = (
