@@ -154,6 +154,11 @@ cdef bint run_slice(Job* job, int slot, Worker* worker, double until_ns) noexcep
     return True
 
 
+cdef void leave_job(Job* job, Worker* worker) noexcept nogil:
+    job.leave(job.context, worker)
+    worker_release(worker)
+
+
 cdef void delist(Job* job) noexcept nogil:
     """Take a job from the pool's list: no helper starts on it any more. With the pool's lock held."""
     cdef Job** at = &jobs
@@ -199,8 +204,7 @@ cdef void serve() noexcept nogil:
         worker = worker_acquire()
         if worker != NULL:
             run_slice(job, slot, worker, 0)
-            job.leave(job.context, worker)
-            worker_release(worker)
+            leave_job(job, worker)
         else:
             give_up(job, E_NOMEM)
         pthread_mutex_lock(&job.lock)
@@ -355,18 +359,22 @@ cdef int run_pooled(TaskFunction run, LeaveFunction leave, void* context, Py_ssi
 cdef int work_along(Job* job) except -1:
     """The caller's part, in slices, looking at signals between them."""
     cdef Worker* worker = worker_acquire()
-    cdef bint done = worker == NULL
-    try:
-        while not done:
-            with nogil:
-                done = run_slice(job, 0, worker, now_ns() + SLICE_NS)
-            PyErr_CheckSignals()
-    finally:
-        if worker != NULL:
-            job.leave(job.context, worker)
-            worker_release(worker)
+    cdef bint done = False
     if worker == NULL:
         give_up(job, E_NOMEM)
+        return 0
+    try:
+        while not done:
+            # Left without the GIL, too: helpers that leave may have to be waited for.
+            with nogil:
+                done = run_slice(job, 0, worker, now_ns() + SLICE_NS)
+                if done:
+                    leave_job(job, worker)
+            PyErr_CheckSignals()
+    finally:
+        if not done:
+            with nogil:
+                leave_job(job, worker)
     return 0
 
 
@@ -387,8 +395,7 @@ cdef int watch_helpers(Job* job) except -1:
             worker = worker_acquire() if alone else NULL
             if worker != NULL:
                 run_slice(job, 0, worker, 1)
-                job.leave(job.context, worker)
-                worker_release(worker)
+                leave_job(job, worker)
         PyErr_CheckSignals()
     return 0
 
