@@ -1,18 +1,28 @@
 """Draw the plots of the pages from stored results: `python docs/plots.py`.
 
-    python docs/plots.py --race TABLE "where it was measured"    first store the table that the race printed
+    python docs/plots.py --race TABLE "where it was measured"   first store the table that the race printed
+    python docs/plots.py --limit "where it is measured"         first measure full reads beside a bare loop
 
-Needs matplotlib (the extra `plot`).
+Needs matplotlib (the extra `plot`); to measure, cyzarr and a C compiler.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import sys
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-RESULTS = Path(__file__).parent / "results"
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from matplotlib.figure import Figure
+
+RESULTS = Path(__file__).resolve().parent / "results"
 COLOURS = {"ahead": "#2a7f9e", "behind": "#c0504d"}
 
 
@@ -36,14 +46,63 @@ def ratio(times: dict[str, float]) -> float:
     return min(ms for engine, ms in times.items() if not engine.startswith("cyzarr")) / times["cyzarr"]
 
 
-def draw_race() -> None:
-    """A bar for each read."""
+def measure_limit() -> dict[str, dict[str, float]]:
+    """Layout -> figure, of the benchmarks of full reads beside the bare loop."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "asv_bench"))
+    from benchmarks import limit
+
+    rows: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        root = limit.OverTheLimit().setup_cache()
+        for layout in limit.DECODERS:
+            over, gain = limit.OverTheLimit(), limit.GainOfTwoThreads()
+            over.setup(root, layout, 2)
+            gain.setup(root, layout)
+            rows[layout] = {
+                "one thread": over.track_ratio(root, layout, 1),
+                "two threads": over.track_ratio(root, layout, 2),
+                "gain of two threads": gain.track_gain(root, layout),
+                "the bare loop's": gain.track_gain_of_the_bare_loop(root, layout),
+            }
+            print(layout, rows[layout], flush=True)
+        os.chdir(RESULTS)
+    return rows
+
+
+def plotting() -> ModuleType:
+    """matplotlib.pyplot, whose files are the same each time."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "cyzarr"
     import matplotlib.pyplot as plt
 
+    return plt
+
+
+def draw_limit() -> None:
+    """Two bars for each layout."""
+    plt = plotting()
+    rows = json.loads((RESULTS / "limit.json").read_text())["rows"]
+    names = list(rows)[::-1]
+    figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    for offset, which in ((0.2, "one thread"), (-0.2, "two threads")):
+        ratios = [rows[name][which] for name in names]
+        bars = axes.barh([i + offset for i in range(len(names))], ratios, height=0.38, label=which)
+        axes.bar_label(bars, [f"{one:.2f}" for one in ratios], padding=3, fontsize=8)
+    axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xlabel("cyzarr's time / the bare loop's")
+    axes.set_xlim(0, max(max(row["one thread"], row["two threads"]) for row in rows.values()) * 1.15)
+    axes.legend(frameon=False, loc="lower right")
+    axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "limit.svg")
+
+
+def draw_race() -> None:
+    """A bar for each read."""
+    plt = plotting()
     rows = json.loads((RESULTS / "race.json").read_text())["rows"]
     names = list(rows)[::-1]
     ratios = [ratio(rows[name]) for name in names]
@@ -58,18 +117,31 @@ def draw_race() -> None:
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xlabel("fastest other's time / cyzarr's time")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(RESULTS / "race.svg", metadata={"Date": None})
+    save(figure, "race.svg")
+
+
+def save(figure: Figure, name: str) -> None:
+    """Without the date: the same plot is the same file."""
+    figure.savefig(RESULTS / name, metadata={"Date": None})
+
+
+def store(name: str, where: str, rows: dict[str, dict[str, float]]) -> None:
+    """Keep results beside where they were measured."""
+    (RESULTS / name).write_text(json.dumps({"where": where, "rows": rows}, indent=1) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--race", nargs=2, metavar=("TABLE", "WHERE"), help="store a race's table, and where it ran")
+    parser.add_argument("--limit", metavar="WHERE", help="measure full reads beside a bare loop here, and store it")
     options = parser.parse_args()
     if options.race:
         table, where = options.race
-        stored = {"where": where, "rows": parse(Path(table).read_text())}
-        (RESULTS / "race.json").write_text(json.dumps(stored, indent=1) + "\n")
+        store("race.json", where, parse(Path(table).read_text()))
+    if options.limit:
+        store("limit.json", options.limit, measure_limit())
     draw_race()
+    draw_limit()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "asv_bench"
-MODULES = ("kernels", "lazy", "metadata", "reads", "stores")
+MODULES = ("kernels", "lazy", "limit", "metadata", "reads", "stores")
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="asv_bench is not here")
 
@@ -66,12 +66,14 @@ def run(kind, method, arguments):
 
 
 @pytest.fixture
-def _brief_latency(monkeypatch):
-    """Stores that wait as little as they can: here it counts that a benchmark runs, not what it finds."""
+def _brief(monkeypatch):
+    """As short as they can be: here it counts that a benchmark runs, not what it finds."""
     monkeypatch.setattr(sys.modules["benchmarks.stores"], "LATENCY", 0.001)
+    monkeypatch.setattr(sys.modules["benchmarks.limit"], "ROUNDS", 1)
+    monkeypatch.setattr(sys.modules["benchmarks.limit"], "SECONDS", 0)
 
 
-@pytest.mark.usefixtures("_brief_latency")
+@pytest.mark.usefixtures("_brief")
 @pytest.mark.parametrize(("kind", "method"), list(benchmarks()))
 def test_runs(caches, kind, method):
     assert kind.version

@@ -1,10 +1,12 @@
 """The arrays that reads.py reads, and the reads of each: 24 to 64 MiB, so that runs stay short."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import zarr
-from zarr.codecs import BloscCodec, ZstdCodec
+from numcodecs import Blosc, Zstd
+from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
 DAY = 4320
 DAYS = 370
@@ -31,7 +33,7 @@ def series() -> np.ndarray:
 ZSTD = ZstdCodec(level=1)
 BLOSC = BloscCodec(cname="lz4", clevel=5, shuffle="shuffle", typesize=4)
 
-# name: (values, shards, chunks, compressor)
+# name: (values, shards, chunks, compressor); of Zarr v2 where the name says so
 LAYOUTS = {
     "image_zstd": (image, (64, 256, 256), (16, 64, 64), ZSTD),
     "image_raw": (image, (64, 256, 256), (16, 64, 64), None),
@@ -41,6 +43,9 @@ LAYOUTS = {
     "plain_zstd": (cube, None, (64, 64, 64), ZSTD),
     "series_zstd": (series, (1, DAYS * DAY), (1, DAY), ZSTD),
     "series_raw": (series, (1, DAYS * DAY), (1, DAY), None),
+    "series_gzip": (series, None, (1, 10 * DAY), GzipCodec(level=1)),
+    "v2_blosc": (cube, None, (64, 64, 64), Blosc("lz4", 5, Blosc.SHUFFLE)),
+    "v2_zstd": (cube, None, (64, 64, 64), Zstd(1)),
 }
 
 IMAGE_READS = {
@@ -64,12 +69,19 @@ SERIES_READS = {
     "all": np.s_[:, :],
     "one day": np.s_[1, DAY * 100 : DAY * 101],
 }
+V2_READS = {
+    "all": np.s_[:, :, :],
+    "one chunk": np.s_[64:128, 64:128, 64:128],
+    "unaligned box": np.s_[50:150, 60:200, 33:90],
+}
 
 
-def write_all(root: Path) -> None:
-    """Write every layout below ``root``, by zarr."""
-    for name, (values, shards, chunks, compressor) in LAYOUTS.items():
+def write_all(root: Path, names: Iterable[str] = LAYOUTS) -> None:
+    """Write these layouts below ``root``, by zarr."""
+    for name in names:
+        values, shards, chunks, compressor = LAYOUTS[name]
         data = values()
+        v2 = name.startswith("v2_")
         array = zarr.create_array(
             root / name,
             shape=data.shape,
@@ -78,5 +90,6 @@ def write_all(root: Path) -> None:
             chunks=chunks,
             filters=None,
             compressors=compressor,
+            zarr_format=2 if v2 else 3,
         )
         array[...] = data

@@ -99,6 +99,16 @@ class ShardedRawSeries(_Reads):
     params = (list(ENGINES), list(reads))
 
 
+class V2BloscCube(_Reads):
+    layout, reads = "v2_blosc", layouts.V2_READS
+    params = (list(ENGINES), list(reads))
+
+
+class V2ZstdCube(_Reads):
+    layout, reads = "v2_zstd", layouts.V2_READS
+    params = (list(ENGINES), list(reads))
+
+
 class ItemBehindAnIndex:
     """One inner chunk of a shard, read again and again: the time without the index cache over that with it."""
 
