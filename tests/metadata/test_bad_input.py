@@ -93,11 +93,12 @@ def test_grid_of_thousands_of_edges():
     edges = [4 + 4 * (n % 5000) for n in range(20_000)]
     edges[777] = 6
     document = base([shard([4])], grid=rectilinear(edges), shape=[sum(edges)])
-    best = min(_seconds(document) for _ in range(5))
+    few = base([shard([4])], grid=rectilinear(edges[:1000]), shape=[sum(edges[:1000])])
+    # Twenty times the edges take twenty times as long, not four hundred times.
+    assert min(_seconds(document) for _ in range(5)) < 100 * min(_seconds(few) for _ in range(5))
     (problem,) = validate_array_metadata(document)
     assert len(problem.message) < 300
     assert problem.loc == ("codecs", 0, "configuration", "chunk_shape", 0)
-    assert best < 0.05
     for wrong in (edges[:-1], [*edges, 0], [*edges, "x"], {"x": edges}, [edges]):
         for problem in validate_array_metadata(base([LE], grid=rectilinear(wrong), shape=[sum(edges)])):
             assert len(problem.message) < 300
