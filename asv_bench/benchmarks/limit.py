@@ -84,6 +84,20 @@ def stored_chunks(array):
             yield path, int(offset), int(nbytes), tuple(np.multiply(at, per_shard) + inside)
 
 
+def layout_of(array, decoder, strides, most_nbytes):
+    """What the loop has to know of an array of up to three axes."""
+    address = {name: c_table.FUNCTIONS[name].address for name in ("decode_exact", "context_init", "context_free")}
+    rows, outer = [1, 1, *array.chunks[:-1]][-2:], [0, 0, *map(int, strides[:-1])][-2:]
+    return Layout(
+        -1 if decoder is None else c_table.DECODERS.index(decoder),
+        *address.values(),
+        (ctypes.c_ssize_t * 2)(*rows),
+        array.chunks[-1] * array.dtype.itemsize,
+        (ctypes.c_ssize_t * 2)(*outer),
+        most_nbytes,
+    )
+
+
 class Bare:
     """The loop, ready to read one array whole."""
 
@@ -93,28 +107,13 @@ class Bare:
         self.shape, self.dtype = array.shape, array.dtype
         strides = np.multiply(array.dtype.itemsize, [*np.cumprod(array.shape[:0:-1])[::-1], 1])
         chunks = list(stored_chunks(array))
-        paths = {path: str(path).encode() for path, *_ in chunks}
-        places = [int(np.multiply(at, array.chunks) @ strides) for *_, at in chunks]
-        self.chunks = (Stored * len(chunks))(
-            *(
-                (paths[path], offset, nbytes, place)
-                for (path, offset, nbytes, _), place in zip(chunks, places, strict=True)
-            )
-        )
         # Of one address for each file: the loop opens a file anew where that changes.
-        self.paths = paths
-        rows, outer = [1, 1, *array.chunks[:-1]][-2:], [0, 0, *strides[:-1]][-2:]
-        address = {name: c_table.FUNCTIONS[name].address for name in ("decode_exact", "context_init", "context_free")}
-        self.layout = Layout(
-            -1 if decoder is None else c_table.DECODERS.index(decoder),
-            address["decode_exact"],
-            address["context_init"],
-            address["context_free"],
-            (ctypes.c_ssize_t * 2)(*rows),
-            array.chunks[-1] * array.dtype.itemsize,
-            (ctypes.c_ssize_t * 2)(*map(int, outer)),
-            max(nbytes for _, _, nbytes, _ in chunks),
-        )
+        self.paths = {path: str(path).encode() for path, *_ in chunks}
+        self.chunks = (Stored * len(chunks))()
+        for stored, (path, offset, nbytes, at) in zip(self.chunks, chunks, strict=True):
+            place = int(np.multiply(at, array.chunks) @ strides)
+            stored.path, stored.offset, stored.nbytes, stored.place = self.paths[path], offset, nbytes, place
+        self.layout = layout_of(array, decoder, strides, max(nbytes for _, _, nbytes, _ in chunks))
 
     def __call__(self, threads):
         out = np.empty(self.shape, self.dtype)
