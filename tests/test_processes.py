@@ -180,6 +180,32 @@ def test_process_ends_while_the_pool_is_alive(tmp_path):
 
 
 @pytest.mark.skipif(PLAIN, reason="about cyzarr's pool")
+def test_no_thread_to_be_had(tmp_path):
+    """Then the calling thread reads alone."""
+    a = np.arange(1 << 20, dtype="i4").reshape(1024, 1024)
+    store(a, (1024, 1024), [shard((64, 64), [le(), zstd()])]).local(tmp_path)
+    code = """
+        import sys, threading
+        import zarr, cyzarr
+        cyzarr.enable()
+        zarr.config.set({"threading.max_workers": 3})
+        array = zarr.open_array(sys.argv[1], mode="r")
+        asked = []
+
+        def start(thread):
+            asked.append(thread.name)
+            raise RuntimeError("can't start new thread")
+
+        threading.Thread.start = start
+        for _ in range(2):
+            assert (array[...].ravel() == range(1 << 20)).all()
+        # Each read asks anew, once.
+        assert asked == ["cyzarr-1", "cyzarr-1"], asked
+    """
+    run_python(code, tmp_path, timeout=60)
+
+
+@pytest.mark.skipif(PLAIN, reason="about cyzarr's pool")
 def test_interrupt(tmp_path):
     """Ctrl-C answers, and reading goes on afterwards."""
     a = np.arange(1 << 21, dtype="i4").reshape(2048, 1024)

@@ -234,6 +234,13 @@ def test_overlap_is_copied_as_numpy_does_or_refused(src, dst):
         assert np.array_equal(base, expected)
 
 
+def test_what_takes_long_to_be_told_apart_is_refused():
+    base, strides = np.zeros(2, "u1"), [7 * 3**k + 1_000_000 for k in range(12)]
+    src, dst = (as_strided(base[at:], (2,) * 12, strides) for at in (0, 1))
+    with pytest.raises(ValueError, match="share memory"):
+        kernels.copy_block(src, dst)
+
+
 def test_interleaved_arrays_are_no_overlap():
     """The memory of the two interlocks, but no byte belongs to both."""
     base = np.arange(20, dtype="i4")
@@ -372,6 +379,11 @@ def test_gather_refuses_what_does_not_fit(indices, dst):
     with pytest.raises((IndexError, *REFUSED)):
         kernels.gather(np.ones((4, 5), dtype="i4"), indices, dst)
     assert (dst == 0).all()
+
+
+def test_gather_from_too_many_dimensions():
+    with pytest.raises(ValueError, match="at most 32 axes, found 33"):
+        kernels.gather(np.ones((1,) * 33, "i4"), (np.array([0]),) * 33, np.zeros(1, "i4"))
 
 
 def test_gather_does_not_alias():

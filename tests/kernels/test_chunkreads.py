@@ -217,6 +217,17 @@ def test_requests_of_parts_of_inner_chunks(entries, expected):
         assert np.array_equal(out, whole)
 
 
+def test_what_can_not_be_asked_for():
+    chunk_read = kernels.ChunkRead(PROGRAM, (ALL, ALL), np.zeros((4, 6), "i4"))
+    with pytest.raises(ValueError, match="without an index"):
+        chunk_read.chunk_requests()
+    with pytest.raises(ValueError, match="NUL"):
+        chunk_read.set_file(b"a\0b")
+    chunk_read = kernels.ChunkRead(kernels.Program(plain((4,), "<i4"), I4, FILL), (ALL,), np.zeros(4, "i4"))
+    with pytest.raises(ValueError, match="only a shard that nothing stands around"):
+        chunk_read.inner_requests(DATA[-68:])
+
+
 def test_what_can_not_be_asked_for_in_parts():
     compressed = kernels.Program(shard((4, 6), plain((2, 3), "<i4", "crc32c")), I4, FILL)
     chunk_read = kernels.ChunkRead(compressed, (1, ALL), np.zeros(6, "i4"))
@@ -596,7 +607,7 @@ def test_a_checked_index_is_not_checked_again():
     for wrong in (checked, type(checked)()):
         with pytest.raises(TypeError):
             other.inner_requests(wrong)
-    with pytest.raises(ValueError, match="has an index"):
+    with pytest.raises(ValueError, match="only a shard that nothing stands around"):
         kernels.ChunkRead(Program(plain((4,), "<i4"), I4, FILL), (ALL,), np.zeros(4, "i4")).checked_index(index)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import zarr
 
-from cyzarr import BoundsCheckError, EagerArrayAdapter, IndexDomain, IndexTransform, LazyArray
+from cyzarr import ArrayMap, BoundsCheckError, DimensionMap, EagerArrayAdapter, IndexDomain, IndexTransform, LazyArray
 from cyzarr.errors import VindexInvalidSelectionError
 from cyzarr.lazy import lowering, sources
 from lazy.support import CountingStore, Recorder
@@ -95,6 +95,31 @@ def test_literal_arrays(axis, wrong):
         key[axis] = [inside[axis], wrong]
         with pytest.raises(BoundsCheckError, match=f"coordinate {wrong} of axis {axis} is not in"):
             getattr(LITERAL, mode)[tuple(key)]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda: LITERAL.domain.narrow((5, -3, 0, 0)), IndexError, "4 entries for 3 axes"),
+        (lambda: LITERAL.domain.narrow((..., 0, ...)), IndexError, "3 entries for 3 axes"),
+        (lambda: LITERAL.domain.narrow(slice(5, 7, 2)), ValueError, "axis 0: step 2"),
+        (lambda: LITERAL.domain.translate((1,)), ValueError, "offset of rank 1 for a domain of rank 3"),
+        (lambda: LITERAL.domain.intersect(IndexDomain((0,), (1,))), ValueError, "domain of rank 1 for a domain of"),
+        (lambda: DimensionMap(-1), ValueError, "input_dimension -1 is negative"),
+        (lambda: ArrayMap([[0, 1], [2, 3]]).dependent_axis, ValueError, r"several axes: \(0, 1\)"),
+        (lambda: ArrayMap([4], 0, 1 << 61).coordinates(), OverflowError, "a coordinate is too large"),
+        (lambda: LITERAL.apply_many([[5.0, -1.0, 0.0]]), TypeError, "points must be integers, found float64"),
+        (lambda: LITERAL.apply_many([5, -3]), ValueError, r"points of shape \(2,\) for a domain of rank 3"),
+        (lambda: LITERAL.apply_many(5), ValueError, r"points of shape \(\) for a domain of rank 3"),
+        (lambda: LITERAL.translate((1,)), ValueError, "1 offsets for 3 outputs"),
+        (lambda: LITERAL.translate_domain_to((1, 2, 3, 4)), ValueError, "4 origins for a domain of rank 3"),
+        (lambda: IndexTransform.from_shape((1,) * 65)[...], IndexError, "more than 64 axes"),
+        (lambda: IndexTransform.from_shape((1,) * 64)[None], IndexError, "more than 64 axes"),
+    ],
+)
+def test_domains_maps_and_transforms(call, error, told):
+    with pytest.raises(error, match=told):
+        call()
 
 
 def test_literal_arrays_inside():

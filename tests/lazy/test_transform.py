@@ -68,6 +68,20 @@ def test_maps_are_values():
         ArrayMap(np.array([1 << 63], np.uint64))
 
 
+def test_maps_of_nothing_and_of_far_numbers():
+    empty = ArrayMap([], 3, 2)
+    assert (empty.index_range, empty.dependent_axis, empty.coordinates().tolist()) == (None, None, [])
+    assert IndexTransform.from_shape((0, 2)).output_ranges() == (None, None)
+    # What an index is multiplied to doesn't fit, the coordinate does.
+    assert ArrayMap([4, 3], -(1 << 62), 1 << 61).coordinates().tolist() == [1 << 62, 1 << 61]
+
+
+def test_maps_are_equal_to_nothing_else():
+    made = (ArrayMap([1]), ConstantMap(1), DimensionMap(1), IndexDomain((1,), (2,)), IndexTransform.from_shape((1,)))
+    for one in made:
+        assert [one == other for other in (*made, 1, None)].count(True) == 1
+
+
 def test_maps_fit_their_domain():
     domain = IndexDomain.from_shape((3, 4))
     for wrong in (DimensionMap(2), ArrayMap([0, 1, 2]), ArrayMap(np.zeros((2, 4), int))):
