@@ -95,7 +95,7 @@ def draw_limit() -> None:
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xlabel("cyzarr's time / the bare loop's")
     axes.set_xlim(0, max(max(row["one thread"], row["two threads"]) for row in rows.values()) * 1.15)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     axes.spines[["top", "right"]].set_visible(False)
     save(figure, "limit.svg")
 
@@ -127,7 +127,8 @@ def save(figure: Figure, name: str) -> None:
 
 def store(name: str, where: str, rows: dict[str, dict[str, float]]) -> None:
     """Keep results beside where they were measured."""
-    (RESULTS / name).write_text(json.dumps({"where": where, "rows": rows}, indent=1) + "\n")
+    rounded = {row: {key: float(f"{value:.4g}") for key, value in figures.items()} for row, figures in rows.items()}
+    (RESULTS / name).write_text(json.dumps({"where": where, "rows": rounded}, indent=1) + "\n")
 
 
 def main() -> None:
