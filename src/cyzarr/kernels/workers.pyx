@@ -13,13 +13,28 @@ from cyzarr.kernels.pthread cimport (
 )
 from cyzarr.kernels.status cimport E_NOMEM, OK, failure_clear
 
+cdef extern from *:
+    """
+    /* Memory of up to this size, once freed, is kept for what comes next: so glibc goes by the largest block that was
+     * mapped and freed ("dynamic mmap threshold" in mallopt(3)). Else outputs and decoders' temporaries of a MiB can be
+     * given back and faulted in anew at each read, which takes longer than to decode them. Of this block no page is
+     * touched; volatile, or the compiler leaves it out. */
+    static void cyzarr_keep_freed(size_t nbytes) {
+        void* volatile block = malloc(nbytes);
+        free(block);
+    }
+    """
+    void keep_freed "cyzarr_keep_freed"(size_t) noexcept nogil
+
 cdef enum:
+    KEPT_FREED = 1 << 24
     # No buffer of a worker at rest is larger than this.
     KEPT_SCRATCH = 1 << 25
 
 cdef Worker* idle_workers = NULL
 cdef pthread_mutex_t idle_lock
 pthread_mutex_init(&idle_lock, NULL)
+keep_freed(KEPT_FREED)
 
 
 cdef Worker* worker_acquire() noexcept nogil:
